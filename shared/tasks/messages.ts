@@ -1,0 +1,33 @@
+import * as z from "zod";
+
+/**
+ * A JetStream message on its way through SQS (queues `tasks` and `controls`). The acknowledgement travels with it:
+ * whoever decides the message acknowledges it on `ackSubject`, so the bridge keeps no state.
+ */
+export const forwarded = z.object({
+  stream: z.string(),
+  consumer: z.string(),
+  /** Sequence in the stream, by which the body is read when it is not inline. */
+  seq: z.int().positive(),
+  ackSubject: z.string(),
+  subject: z.string(),
+  headers: z.record(z.string(), z.string()),
+  /** How often JetStream has delivered the message, this time included. */
+  deliveries: z.int().positive(),
+  /** When the message entered the stream, in milliseconds since 1970. */
+  storedAt: z.number(),
+  /** The body, when it is clean UTF-8 of at most 48 KB. */
+  body: z.string().optional(),
+});
+export type Forwarded = z.infer<typeof forwarded>;
+
+/**
+ * A hint on the queue `work`: somebody may claim this task, if its head still shows this epoch and beat. Losing or
+ * repeating one changes nothing.
+ */
+export const workHint = z.object({
+  taskId: z.string(),
+  epoch: z.int().nonnegative(),
+  beat: z.int().nonnegative(),
+});
+export type WorkHint = z.infer<typeof workHint>;
