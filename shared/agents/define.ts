@@ -1,0 +1,68 @@
+import * as z from "zod";
+import type { Outcome, Step, Task } from "./types.ts";
+
+const agentName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,47}$/, "expected 1 to 48 of a-z, 0-9 and -, starting with a letter or digit");
+const slug = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -");
+
+/** A schema for an agent's own settings in `agents.yaml`. */
+export type Settings = z.ZodType;
+
+/** What a skill's handler may know of its agent besides the task. */
+export interface SkillContext<S> {
+  readonly settings: S;
+}
+
+/** One thing that an agent can do. Made by {@link skill}. */
+export interface Skill<Input extends z.ZodType = z.ZodType, S = unknown> {
+  readonly name: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly input: Input;
+  readonly run: (task: Task<z.output<Input>, S>, step: Step) => Outcome | void | Promise<Outcome | void>;
+}
+
+/** A hosted agent. Made by {@link defineAgent}; the default export of `agents/<id>.ts`. */
+export interface Agent {
+  readonly id: string;
+  readonly description: string;
+  readonly version: string;
+  readonly settings: z.ZodType;
+  readonly skills: Readonly<Record<string, Skill>>;
+}
+
+/**
+ * Describes a skill. `input` decides what `task.input` is: for a string schema the message's text, otherwise its
+ * first data part, or its text parsed as JSON (docs/agents.md).
+ */
+export function skill<Input extends z.ZodType, S = unknown>(of: {
+  name: string;
+  description: string;
+  tags?: readonly string[];
+  input: Input;
+  run: Skill<Input, S>["run"];
+}): Skill<Input, S> {
+  return { ...of, tags: of.tags ?? [] };
+}
+
+/**
+ * Describes an agent, one per file under `agents/`. The keys of `skills` are the slugs by which peers ask for them.
+ *
+ * @throws z.ZodError when the id or a slug is none that peers would accept, or when there is no skill
+ */
+export function defineAgent<S extends z.ZodType = z.ZodObject<{}>>(of: {
+  id: string;
+  description: string;
+  version?: string;
+  settings?: S;
+  // biome-ignore lint/suspicious/noExplicitAny: a skill's input type is its own; the schema guards it at run time.
+  skills: Record<string, Skill<any, z.output<S>>>;
+}): Agent {
+  z.object({ id: agentName, skills: z.record(slug, z.unknown()) }).parse(of);
+  if (Object.keys(of.skills).length === 0)
+    throw new TypeError(`agent ${of.id}: skills: expected at least one skill, got none`);
+  return { version: "1.0.0", settings: z.object({}), ...of };
+}
