@@ -1,0 +1,145 @@
+import * as z from "zod";
+
+/**
+ * What a deployment is, as data. `agents.yaml` is read into it at synth (agents-yaml.ts), the bundles carry it as the
+ * module `sluice:deployment`, and each function parses it again at cold start (docs/configuration.md).
+ */
+
+/** Ids as they stand in subjects (docs/wire.md, agent id). */
+const runtimeId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, "expected a runtime id: 1 to 64 of A-Z, a-z, 0-9, _ and -");
+/** Slugs of skills and channelRefs share one form (docs/wire.md, skill ids). */
+const slug = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -");
+const anyone = z.literal("*");
+
+/** A leap year: the longest that a task may live. */
+export const MAX_TIMEOUT_SEC = 366 * 86_400;
+/** More hops than this are a loop, whatever the operator says. */
+export const MAX_DELEGATION_DEPTH = 12;
+/** Lambda's default concurrency of an account, which no agent can exceed (AWS Lambda quotas). */
+export const MAX_CONCURRENT = 1_000;
+export const MAX_QUEUED = 1_000_000;
+export const MAX_STATUS_EVERY_SEC = 3_600;
+
+const seconds = z.int().min(1).max(MAX_TIMEOUT_SEC);
+const timeoutSec = z
+  .strictObject({ default: seconds.optional(), max: seconds.default(86_400) })
+  .transform((of) => ({ default: of.default ?? Math.min(300, of.max), max: of.max }))
+  .refine((of) => of.default <= of.max, { error: "expected no more than max", path: ["default"] });
+
+/** An agent of a peer that ours may delegate to; `skillId` may end in `*`. */
+const delegateTarget = z.strictObject({
+  runtimeAgentId: z.union([anyone, runtimeId], { error: "expected a runtime id or *" }),
+  skillId: z
+    .string()
+    .regex(
+      /^([A-Za-z0-9][A-Za-z0-9_-]{0,63}\/)?([A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*)$/,
+      "expected a slug or ref/slug, optionally ending in *",
+    )
+    .default("task"),
+});
+
+/** The fields of a policy with the values that they have when the operator says nothing. */
+export const policyFields = {
+  /** Exact runtime ids, or `*`; empty means nobody. */
+  acceptFromRuntimes: z
+    .array(z.union([anyone, runtimeId], { error: "expected a runtime id or *" }))
+    .default([]),
+  /** Slugs; empty means every skill that the agent has. */
+  acceptSkills: z.array(slug).default([]),
+  /** Seconds from acceptance to the deadline: when the task does not say, and at the most. */
+  timeoutSec: timeoutSec.prefault({}),
+  /** Ceiling for tasks received; what is handed on is one less. */
+  maxDelegationDepth: z.int().min(0).max(MAX_DELEGATION_DEPTH).default(1),
+  /** Live claims at once; 0 means unlimited; further tasks wait. */
+  maxConcurrent: z.int().min(0).max(MAX_CONCURRENT).default(10),
+  /** About this many waiting tasks, then `overloaded`. */
+  maxQueued: z.int().min(1).max(MAX_QUEUED).default(1_000),
+  /** Progress texts are merged to one in this many seconds; 0 sends each. */
+  statusEverySec: z.number().min(0).max(MAX_STATUS_EVERY_SEC).default(5),
+  discoverable: z.boolean().default(true),
+  /** Whom the agent may delegate to. */
+  delegateTargets: z.array(delegateTarget).default([]),
+  /** Remote tasks may use tools that write memory. */
+  allowMemoryWrite: z.boolean().default(false),
+};
+
+export const agentPolicy = z.strictObject(policyFields);
+/** What the operator allows an agent; each field is explained in docs/configuration.md. */
+export type AgentPolicy = z.infer<typeof agentPolicy>;
+
+const skillInfo = z.strictObject({
+  slug,
+  name: z.string().min(1),
+  description: z.string(),
+  tags: z.array(z.string()),
+});
+/** What cards say of a skill. */
+export type SkillInfo = z.infer<typeof skillInfo>;
+
+const hostedAgent = z.strictObject({
+  /** The name of its file under `agents/`. */
+  id: z.string().min(1),
+  /** Its id on NATS: `<deployment>-<id>`. */
+  runtime: runtimeId,
+  /** The address that tasks for it carry; its id. */
+  channelRef: slug,
+  displayName: z.string().min(1).max(128),
+  description: z.string(),
+  version: z.string(),
+  skills: z.array(skillInfo).min(1),
+  policy: agentPolicy,
+  /** As the operator wrote them: checked at synth by the agent's own schema, which the worker applies again. */
+  settings: z.unknown(),
+});
+/** An agent that this deployment runs. */
+export type HostedAgent = z.infer<typeof hostedAgent>;
+
+/** `none`, `file:PATH` or `secret:NAME`. */
+export const credentials = z
+  .string()
+  .regex(/^(none|(file|secret):\S.*)$/, "expected none, file:PATH or secret:NAME");
+export const serverUrl = z
+  .string()
+  .regex(/^(nats|tls):\/\/[^\s/?#]+$/, "expected a URL nats://HOST:PORT or tls://HOST:PORT");
+
+const natsConfig = z.strictObject({
+  servers: z.array(serverUrl).min(1).default(["nats://127.0.0.1:4222"]),
+  credentials: credentials.default("none"),
+  /** The PEM text of the authority that signed the servers' certificates. */
+  ca: z.string().includes("-----BEGIN CERTIFICATE-----", "expected PEM text").optional(),
+});
+
+const discovery = z.looseObject({ discordGuildId: z.string().optional() });
+const remote = z.looseObject({ name: z.string().min(1), url: z.url() });
+
+/** The parts of the file that are kept as they are: `discovery` and `remotes`. */
+export const keptSections = { discovery: discovery.optional(), remotes: z.array(remote).optional() };
+
+export const deploymentName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
+
+const deploymentConfig = z.strictObject({
+  /** First part of every runtime id; stable for ever. */
+  deployment: deploymentName,
+  nats: natsConfig.prefault({}),
+  agents: z.array(hostedAgent),
+  ...keptSections,
+});
+/** A deployment as the functions know it. */
+export type DeploymentConfig = z.infer<typeof deploymentConfig>;
+
+/**
+ * Reads a deployment out of the bundle's data.
+ *
+ * @throws Error that names each field that is not as expected
+ */
+export function parseDeployment(value: unknown): DeploymentConfig {
+  const parsed = deploymentConfig.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new Error(`the deployment's configuration: ${z.prettifyError(parsed.error)}`);
+}
