@@ -11,11 +11,6 @@ const slug = z
 /** A schema for an agent's own settings in `agents.yaml`. */
 export type Settings = z.ZodType;
 
-/** What a skill's handler may know of its agent besides the task. */
-export interface SkillContext<S> {
-  readonly settings: S;
-}
-
 /** One thing that an agent can do. Made by {@link skill}. */
 export interface Skill<Input extends z.ZodType = z.ZodType, S = unknown> {
   readonly name: string;
@@ -25,27 +20,34 @@ export interface Skill<Input extends z.ZodType = z.ZodType, S = unknown> {
   readonly run: (task: Task<z.output<Input>, S>, step: Step) => Outcome | void | Promise<Outcome | void>;
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: each skill has input and settings of its own; zod guards them at run time.
+type AnySkill = Skill<any, any>;
+
 /** A hosted agent. Made by {@link defineAgent}; the default export of `agents/<id>.ts`. */
 export interface Agent {
   readonly id: string;
   readonly description: string;
   readonly version: string;
-  readonly settings: z.ZodType;
-  readonly skills: Readonly<Record<string, Skill>>;
+  readonly settings: Settings;
+  readonly skills: Readonly<Record<string, AnySkill>>;
 }
 
 /**
  * Describes a skill. `input` decides what `task.input` is: for a string schema the message's text, otherwise its
  * first data part, or its text parsed as JSON (docs/agents.md).
+ *
+ * @param of.settings the agent's schema of settings, where `run` reads them: it types `task.settings`
  */
-export function skill<Input extends z.ZodType, S = unknown>(of: {
+export function skill<Input extends z.ZodType, S extends Settings = z.ZodUnknown>(of: {
   name: string;
   description: string;
   tags?: readonly string[];
+  settings?: S;
   input: Input;
-  run: Skill<Input, S>["run"];
-}): Skill<Input, S> {
-  return { ...of, tags: of.tags ?? [] };
+  run: Skill<Input, z.output<S>>["run"];
+}): Skill<Input, z.output<S>> {
+  const { name, description, tags = [], input, run } = of;
+  return { name, description, tags, input, run };
 }
 
 /**
@@ -53,16 +55,16 @@ export function skill<Input extends z.ZodType, S = unknown>(of: {
  *
  * @throws z.ZodError when the id or a slug is none that peers would accept, or when there is no skill
  */
-export function defineAgent<S extends z.ZodType = z.ZodObject<{}>>(of: {
+export function defineAgent<S extends Settings = z.ZodObject<{}>>(of: {
   id: string;
   description: string;
   version?: string;
   settings?: S;
-  // biome-ignore lint/suspicious/noExplicitAny: a skill's input type is its own; the schema guards it at run time.
+  // biome-ignore lint/suspicious/noExplicitAny: a skill's input is its own; what it wants of the settings is checked.
   skills: Record<string, Skill<any, z.output<S>>>;
 }): Agent {
   z.object({ id: agentName, skills: z.record(slug, z.unknown()) }).parse(of);
   if (Object.keys(of.skills).length === 0)
     throw new TypeError(`agent ${of.id}: skills: expected at least one skill, got none`);
-  return { version: "1.0.0", settings: z.object({}), ...of };
+  return { ...of, version: of.version ?? "1.0.0", settings: of.settings ?? z.strictObject({}) };
 }

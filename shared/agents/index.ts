@@ -1,4 +1,4 @@
 /** What an agent's author writes with: `import { defineAgent, skill } from "sluice"` (see docs/agents.md). */
-export { type Agent, defineAgent, type Settings, type Skill, type SkillContext, skill } from "./define.ts";
+export { type Agent, defineAgent, type Settings, type Skill, skill } from "./define.ts";
 export { FatalError } from "./errors.ts";
 export type { Outcome, OutcomeArtifact, Part, Step, Task } from "./types.ts";
