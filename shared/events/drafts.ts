@@ -1,0 +1,89 @@
+import type { StoredEvent, ValueRef } from "../tasks/items.ts";
+import type { Values } from "../tasks/values.ts";
+import {
+  type ArtifactRef,
+  acceptedEvent,
+  artifactEvent,
+  type ErrorCode,
+  rejectedEvent,
+  resultEvent,
+  statusEvent,
+  type TaskRef,
+  type TaskState,
+  type WireEvent,
+} from "../wire/index.ts";
+
+/** An event before it has a revision and a time. */
+export type EventDraft =
+  | {
+      readonly kind: "status";
+      readonly state: TaskState;
+      readonly content?: string;
+      readonly error?: { readonly code: ErrorCode; readonly message: string };
+    }
+  | { readonly kind: "artifact"; readonly artifact: ArtifactRef; readonly value: ValueRef }
+  | {
+      readonly kind: "result";
+      readonly state: TaskState;
+      readonly content?: string;
+      readonly artifacts?: readonly ArtifactRef[];
+      readonly error?: { readonly code: ErrorCode; readonly message: string };
+      readonly metrics: Readonly<Record<string, number>>;
+    };
+
+/** The longest message of an error that goes to a peer, in characters. */
+const MAX_ERROR_CHARACTERS = 2_000;
+
+/** An error's message as peers get it: never longer than a screen. */
+export function errorMessage(text: string): string {
+  return text.length <= MAX_ERROR_CHARACTERS ? text : `${text.slice(0, MAX_ERROR_CHARACTERS)}…`;
+}
+
+/** The event on the wire, with its revision and time. */
+export function wireEvent(task: TaskRef, draft: EventDraft, revision: number, at: number): WireEvent {
+  const createdAt = new Date(at).toISOString();
+  switch (draft.kind) {
+    case "status":
+      return statusEvent(task, { ...draft, revision }, createdAt);
+    case "artifact":
+      return artifactEvent(task, { artifact: draft.artifact, revision }, createdAt);
+    case "result":
+      return resultEvent(task, { ...draft, artifacts: draft.artifacts && [...draft.artifacts], revision }, createdAt);
+  }
+}
+
+/** Fixes the bytes of events, the first at the revision after `revision`. */
+export async function storedEvents(
+  values: Values,
+  task: TaskRef,
+  drafts: readonly EventDraft[],
+  after: { readonly revision: number; readonly at: number },
+): Promise<StoredEvent[]> {
+  return Promise.all(
+    drafts.map(async (draft, index) => {
+      const event = wireEvent(task, draft, after.revision + 1 + index, after.at);
+      const body = await values.keep(task.taskId, event.body);
+      const stored = { kind: event.kind, revision: event.revision, body };
+      if (draft.kind !== "artifact") return stored;
+      const { id, key, mediaType, digest } = draft.artifact;
+      return { ...stored, artifact: { id, key, mediaType, digest, value: draft.value } };
+    }),
+  );
+}
+
+/** What the head tells of the first event. It is made anew each time, from the same facts, to the same bytes. */
+interface Decided extends TaskRef {
+  readonly decidedAt: number;
+  readonly clientTaskRef?: string;
+  readonly reject?: { readonly code: string; readonly message: string };
+}
+
+/** The event by which the admission was answered: `accepted` or `rejected`, always revision 1. */
+export function firstEvent(head: Decided): StoredEvent {
+  const createdAt = new Date(head.decidedAt).toISOString();
+  const event =
+    head.reject === undefined
+      ? acceptedEvent(head, createdAt)
+      : rejectedEvent(head, { clientTaskRef: head.clientTaskRef, ...head.reject }, createdAt);
+  return { kind: event.kind, revision: event.revision, body: { text: event.body } };
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Entry, Head, StoredEvent, StoredStep } from "../tasks/items.ts";
+import type { Append, Store } from "../tasks/store.ts";
+
+/** The task has ended; whatever comes later finds it so. */
+export class TaskEnded extends Error {
+  override readonly name = "TaskEnded";
+  readonly end: NonNullable<Entry["end"]>;
+  constructor(end: NonNullable<Entry["end"]>) {
+    super(`the task has ended as ${end.state}`);
+    this.end = end;
+  }
+}
+
+/** Another worker has claimed the task. */
+export class ClaimLost extends Error {
+  override readonly name = "ClaimLost";
+  constructor(epoch: number, by: number) {
+    super(`the claim of epoch ${epoch} is lost to epoch ${by}`);
+  }
+}
+
+/** What an entry is to hold, once its place is known. */
+export interface Draft {
+  readonly claim?: true;
+  readonly steps?: readonly StoredStep[];
+  readonly events?: readonly StoredEvent[];
+  readonly control?: Entry["control"];
+  readonly end?: Entry["end"];
+}
+
+/** Makes a draft for a place: events get the revisions after `revision`, and `at` as their time. */
+export type MakeDraft = (at: { readonly revision: number; readonly at: number }) => Draft | Promise<Draft>;
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+/**
+ * One process's view of a task's journal. It appends at the place after the last that it knows; when that is taken
+ * it reads on, takes over what it finds, and tries the next, or stops if the task has ended or been claimed by
+ * another. Appends must not overlap.
+ */
+export class Journal {
+  readonly #store: Store;
+  readonly #head: Head;
+  readonly #now: () => number;
+  /** Until when to repeat a write that the table does not answer, in milliseconds since 1970. */
+  readonly #until: () => number;
+  /** Called with each entry that somebody else has put, in order. */
+  readonly #found: (entry: Entry) => void;
+  #place = 0;
+  /** `accepted` is the first event, and no entry holds it. */
+  #revision = 1;
+  #unpublished: StoredEvent[] = [];
+
+  constructor(options: {
+    store: Store;
+    head: Head;
+    now: () => number;
+    until?: () => number;
+    found?: (entry: Entry) => void;
+  }) {
+    this.#store = options.store;
+    this.#until = options.until ?? (() => 0);
+    this.#head = options.head;
+    this.#now = options.now;
+    this.#found = options.found ?? (() => {});
+  }
+
+  /** The last place that is known to be taken. */
+  get place(): number {
+    return this.#place;
+  }
+
+  /** The revision of the last event. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Events of the journal that are not known to be published, the lowest first. */
+  get unpublished(): readonly StoredEvent[] {
+    return this.#unpublished;
+  }
+
+  /** Notes that everything up to a revision is published. */
+  markPublished(revision: number): void {
+    this.#unpublished = this.#unpublished.filter((event) => event.revision > revision);
+  }
+
+  /**
+   * Reads what others have put since.
+   *
+   * @throws TaskEnded, ClaimLost
+   */
+  async refresh(): Promise<void> {
+    for (const entry of await this.#store.entries(this.#head.taskId, this.#place + 1)) this.#adopt(entry);
+  }
+
+  /**
+   * Appends an entry.
+   *
+   * @throws TaskEnded, ClaimLost
+   */
+  async append(make: MakeDraft): Promise<Entry> {
+    const nonce = randomUUID();
+    for (;;) {
+      const at = this.#now();
+      const { steps, events, ...draft } = await make({ revision: this.#revision, at });
+      const entry: Entry = {
+        ...draft,
+        place: this.#place + 1,
+        nonce,
+        epoch: this.#head.epoch,
+        at,
+        revision: events?.at(-1)?.revision ?? this.#revision,
+        ...(steps === undefined || steps.length === 0 ? {} : { steps: [...steps] }),
+        ...(events === undefined || events.length === 0 ? {} : { events: [...events] }),
+      };
+      const outcome = await this.#put(entry);
+      if (outcome.stored) {
+        this.#take(entry);
+        return entry;
+      }
+      this.#adopt(outcome.found);
+    }
+  }
+
+  /** Repeats the very same entry: its nonce tells a write that landed unanswered from another's. */
+  async #put(entry: Entry): Promise<Append> {
+    for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
+      try {
+        return await this.#store.append(this.#head.taskId, entry, this.#head.expiresAt);
+      } catch (error) {
+        if (this.#now() + delay > this.#until()) throw error;
+        await wait(delay);
+      }
+    }
+  }
+
+  #take(entry: Entry): void {
+    this.#place = entry.place;
+    this.#revision = entry.revision;
+    this.#unpublished.push(...(entry.events ?? []));
+  }
+
+  #adopt(entry: Entry): void {
+    this.#take(entry);
+    this.#found(entry);
+    if (entry.end !== undefined) throw new TaskEnded(entry.end);
+    if (entry.claim === true && entry.epoch > this.#head.epoch) throw new ClaimLost(this.#head.epoch, entry.epoch);
+  }
+}

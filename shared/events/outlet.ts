@@ -1,0 +1,74 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { errorFields, type Telemetry } from "../telemetry/index.ts";
+import type { Journal } from "./journal.ts";
+import type { Addressed, Publisher } from "./publisher.ts";
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+/**
+ * Publishes a journal's events while its worker goes on: the lowest first, one at a time. What it cannot publish in
+ * time stays in the journal, where `sweep` finds it.
+ */
+export class Outlet {
+  readonly #journal: Journal;
+  readonly #publisher: Publisher;
+  readonly #task: Addressed;
+  readonly #telemetry: Telemetry;
+  readonly #until: () => number;
+  readonly #now: () => number;
+  #running: Promise<void> | undefined;
+
+  /** @param options.until until when to go on trying, in milliseconds since 1970 */
+  constructor(options: {
+    journal: Journal;
+    publisher: Publisher;
+    task: Addressed;
+    telemetry: Telemetry;
+    until: () => number;
+    now: () => number;
+  }) {
+    this.#journal = options.journal;
+    this.#publisher = options.publisher;
+    this.#task = options.task;
+    this.#telemetry = options.telemetry;
+    this.#until = options.until;
+    this.#now = options.now;
+  }
+
+  /** Starts publishing what there is, unless that is under way. */
+  kick(): void {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Publishes what there is. True when nothing is left. */
+  async drain(): Promise<boolean> {
+    this.kick();
+    await this.#running;
+    return this.#journal.unpublished.length === 0;
+  }
+
+  async #run(): Promise<void> {
+    let delay = FIRST_RETRY_MS;
+    for (;;) {
+      const [event] = this.#journal.unpublished;
+      if (event === undefined) return;
+      try {
+        await this.#publisher.publish(this.#task, event);
+        this.#journal.markPublished(event.revision);
+        delay = FIRST_RETRY_MS;
+      } catch (error) {
+        this.#telemetry.warn("an event is not published yet", {
+          taskId: this.#task.taskId,
+          revision: event.revision,
+          ...errorFields(error),
+        });
+        if (this.#now() + delay > this.#until()) return;
+        await wait(delay);
+        delay = Math.min(delay * 2, MAX_RETRY_MS);
+      }
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { headers, type NatsConnection } from "@nats-io/transport-node";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { putObject } from "../nats/objects.ts";
+import type { StoredEvent } from "../tasks/items.ts";
+import type { Values } from "../tasks/values.ts";
+import { eventSubject, msgIdOf, readEvent, type TaskRef } from "../wire/index.ts";
+
+/** Where events go; see docs/wire.md §3. */
+const EVENTS_STREAM = "A2A_EVENTS";
+const PUBLISH_TIMEOUT_MS = 5_000;
+/** Younger events cannot have left a stream's duplicate window (two minutes, where nothing else is set). */
+const SURELY_DEDUPLICATED_MS = 60_000;
+
+/** What goes along with each event of a task. */
+export interface Addressed extends TaskRef {
+  readonly traceparent?: string;
+}
+
+/** The only place that sends events. */
+export interface Publisher {
+  /**
+   * Sends one event and waits until the stream holds it. The artifact's object is copied first. That the stream has
+   * it already is success.
+   *
+   * @param suffix makes another message of the same event: for a requester who asks again
+   */
+  publish(task: Addressed, event: StoredEvent, suffix?: string): Promise<void>;
+  /** The revision of the last event of a task that the stream holds, 0 if it holds none. */
+  lastRevision(task: Addressed): Promise<number>;
+  /** {@link Publisher.publish}, but reads the stream first when the event is so old that it may not be deduplicated. */
+  repeat(task: Addressed, event: StoredEvent, createdAt: number): Promise<void>;
+}
+
+function msgId(task: TaskRef, event: StoredEvent): string {
+  const parts = { executor: task.to, delegator: task.from, taskId: task.taskId };
+  switch (event.kind) {
+    case "rejected":
+      return msgIdOf({ kind: "rejected", executor: task.to, delegator: task.from, messageId: task.messageId });
+    case "artifact":
+      return msgIdOf({ kind: "artifact", ...parts, artifactId: event.artifact?.id ?? "", revision: event.revision });
+    case "status":
+      return msgIdOf({ kind: "status", ...parts, revision: event.revision });
+    default:
+      return msgIdOf({ kind: event.kind, ...parts });
+  }
+}
+
+/** The subject's fourth part: the task, or before there is one the message (docs/wire.md, event subjects). */
+function taskKey(task: TaskRef, kind: StoredEvent["kind"]): string {
+  return kind === "rejected" ? `msg_${task.messageId}` : task.taskId;
+}
+
+/**
+ * A publisher over JetStream.
+ *
+ * @param options.connection the sandbox's connection, asked for at each event since it may have been replaced
+ */
+export function natsPublisher(options: {
+  connection: () => Promise<NatsConnection>;
+  values: Values;
+  now: () => number;
+}): Publisher {
+  const { connection, values, now } = options;
+
+  const publisher: Publisher = {
+    async publish(task, event, suffix) {
+      const nc = await connection();
+      const { artifact } = event;
+      if (artifact !== undefined) {
+        const bytes = await values.get(artifact.value);
+        await putObject(nc, { ...artifact, bytes });
+      }
+      const body = await values.text(event.body);
+      const traced = headers();
+      if (task.traceparent !== undefined) traced.set("traceparent", task.traceparent);
+      await jetstream(nc, { timeout: PUBLISH_TIMEOUT_MS }).publish(
+        eventSubject(task.to, task.from, taskKey(task, event.kind), event.kind),
+        body,
+        {
+          msgID: msgId(task, event) + (suffix === undefined ? "" : `:${suffix}`),
+          timeout: PUBLISH_TIMEOUT_MS,
+          ...(task.traceparent === undefined ? {} : { headers: traced }),
+        },
+      );
+    },
+
+    async lastRevision(task) {
+      const nc = await connection();
+      const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: PUBLISH_TIMEOUT_MS });
+      const last = await jsm.streams.getMessage(EVENTS_STREAM, {
+        last_by_subj: eventSubject(task.to, task.from, task.taskId, "*"),
+      });
+      if (last === null) return 0;
+      const read = readEvent(last.subject, last.data);
+      return read.ok ? read.value.revision : 0;
+    },
+
+    async repeat(task, event, createdAt) {
+      if (now() - createdAt > SURELY_DEDUPLICATED_MS && event.kind !== "rejected")
+        if ((await publisher.lastRevision(task)) >= event.revision) return;
+      await publisher.publish(task, event);
+    },
+  };
+  return publisher;
+}

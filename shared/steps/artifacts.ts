@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import type { Part } from "../agents/types.ts";
+import { type ArtifactRef, artifactRef } from "../wire/index.ts";
+import { ArtifactError } from "./errors.ts";
+import { toJson } from "./json.ts";
+
+/** The largest artifact, in bytes: it is held in memory once by whoever makes it and once by whoever publishes it. */
+export const MAX_ARTIFACT_BYTES = 64 * 1024 * 1024;
+/** The most artifacts of a task: a result lists them all within one event. */
+export const MAX_ARTIFACTS = 500;
+
+/** An artifact's bytes, with what describes them on the wire. */
+export interface Encoded {
+  readonly ref: ArtifactRef;
+  readonly bytes: Uint8Array;
+  /** The artifact's text, when it is one. */
+  readonly text?: string;
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  "text/plain": ".txt",
+  "text/markdown": ".md",
+  "text/html": ".html",
+  "text/csv": ".csv",
+  "application/json": ".json",
+};
+
+interface Blob {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+  readonly filename?: string;
+  readonly text?: string;
+}
+
+function blobOf(name: string, part: Part): Blob {
+  if ("bytes" in part) return part;
+  const text = "text" in part ? part.text : toJson(part.data, `artifact ${JSON.stringify(name)}`);
+  const mediaType = part.mediaType ?? ("text" in part ? "text/plain" : "application/json");
+  return { text, bytes: Buffer.from(text), mediaType, filename: part.filename };
+}
+
+/** Several parts are one object in the end: texts follow each other line by line, anything else becomes JSON. */
+function merge(name: string, parts: readonly Part[]): Blob {
+  const texts = parts.flatMap((part) => ("text" in part ? [part.text] : []));
+  const [first] = parts;
+  if (first === undefined) throw new ArtifactError(`artifact ${JSON.stringify(name)}: expected a part, got none`);
+  if (parts.length === 1) return blobOf(name, first);
+  const { filename } = first;
+  if (texts.length === parts.length)
+    return blobOf(name, { text: texts.join("\n"), mediaType: first.mediaType, filename });
+  const data = parts.map((part) =>
+    "bytes" in part
+      ? { raw: Buffer.from(part.bytes).toString("base64"), mediaType: part.mediaType, filename: part.filename }
+      : part,
+  );
+  return blobOf(name, { data: { parts: data }, filename });
+}
+
+/**
+ * Turns what a handler gives out into one object and its description.
+ *
+ * @param id the step's name, which becomes the artifact's id
+ * @throws ArtifactError when there is no part, or more than {@link MAX_ARTIFACT_BYTES}
+ */
+export function encodeArtifact(taskId: string, name: string, parts: string | Part | readonly Part[]): Encoded {
+  const list: readonly Part[] =
+    typeof parts === "string" ? [{ text: parts }] : Array.isArray(parts) ? parts : [parts as Part];
+  const { bytes, mediaType, filename, text } = merge(name, list);
+  if (bytes.byteLength > MAX_ARTIFACT_BYTES)
+    throw new ArtifactError(
+      `artifact ${JSON.stringify(name)}: expected at most ${MAX_ARTIFACT_BYTES} bytes, got ${bytes.byteLength}`,
+    );
+  const id = artifactIdOf(name);
+  const extension = EXTENSIONS[mediaType.split(";")[0]?.trim() ?? ""] ?? "";
+  const ref = artifactRef(taskId, {
+    id,
+    name: filename ?? (name.includes(".") ? name : `${name}${extension}`),
+    mediaType,
+    digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
+    sizeBytes: bytes.byteLength,
+  });
+  return { ref, bytes, text };
+}
+
+/** An artifact's id out of its name: ids take only letters, digits, `_` and `-` (docs/wire.md, artifact). */
+export function artifactIdOf(name: string): string {
+  const id = name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 128);
+  if (id === "")
+    throw new ArtifactError(`artifact ${JSON.stringify(name)}: expected a name with a letter or digit in it`);
+  return id;
+}

@@ -1,0 +1,255 @@
+import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
+import {
+  type DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
+import { dueShard, entry, entryKey, HEAD_KEY, type Head, head, INPUT_KEY } from "./items.ts";
+import type { Store } from "./store.ts";
+
+/** The states in which a task may be claimed. */
+const LIVE = {
+  ":submitted": "TASK_STATE_SUBMITTED",
+  ":working": "TASK_STATE_WORKING",
+  ":input": "TASK_STATE_INPUT_REQUIRED",
+  ":auth": "TASK_STATE_AUTH_REQUIRED",
+};
+const IS_LIVE = "#state IN (:submitted, :working, :input, :auth)";
+
+/** The name of the index over `dueAt`; in the stack `infra/storage.ts` declares it. */
+const DUE_INDEX = "due";
+
+function headItem(of: Head): Record<string, unknown> {
+  const { taskId, ...rest } = of;
+  const due = of.dueAt === undefined ? {} : { dueShard: dueShard(taskId) };
+  return { pk: taskId, sk: HEAD_KEY, ...rest, ...due };
+}
+
+function toHead(item: Record<string, unknown>): Head {
+  return head.parse({ ...item, taskId: item.pk });
+}
+
+/** The item that was there when a condition failed (DynamoDB API: ReturnValuesOnConditionCheckFailure). */
+function found(error: unknown): Record<string, unknown> | undefined {
+  if (!(error instanceof ConditionalCheckFailedException)) throw error;
+  return error.Item === undefined ? undefined : unmarshall(error.Item);
+}
+
+/**
+ * The store over DynamoDB. The client must drop `undefined` values (`removeUndefinedValues`).
+ *
+ * @param options.table the table's name; its keys and index are in docs/table.md
+ */
+export function dynamoStore(options: { client: DynamoDBDocumentClient; table: string }): Store {
+  const { client, table } = options;
+  const key = (taskId: string, sk: string) => ({ TableName: table, Key: { pk: taskId, sk } });
+
+  return {
+    async admit(of) {
+      try {
+        await client.send(
+          new PutCommand({
+            TableName: table,
+            Item: headItem(of),
+            ConditionExpression: "attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+          }),
+        );
+        return { admitted: true };
+      } catch (error) {
+        const item = found(error);
+        if (item === undefined) throw error;
+        return { admitted: false, head: toHead(item) };
+      }
+    },
+
+    async putInput(taskId, digest, payload, expiresAt) {
+      await client.send(
+        new PutCommand({
+          TableName: table,
+          Item: { pk: taskId, sk: `${INPUT_KEY}#${digest}`, payload, expiresAt },
+        }),
+      );
+    },
+
+    async input(taskId, digest) {
+      const { Item } = await client.send(
+        new GetCommand({ ...key(taskId, `${INPUT_KEY}#${digest}`), ConsistentRead: true }),
+      );
+      return typeof Item?.payload === "string" ? Item.payload : undefined;
+    },
+
+    async head(taskId) {
+      const { Item } = await client.send(new GetCommand({ ...key(taskId, HEAD_KEY), ConsistentRead: true }));
+      return Item === undefined ? undefined : toHead(Item);
+    },
+
+    async claim(hint, owner) {
+      try {
+        const { Attributes } = await client.send(
+          new UpdateCommand({
+            ...key(hint.taskId, HEAD_KEY),
+            UpdateExpression: "SET epoch = :next, #owner = :owner, #state = :working",
+            ConditionExpression: `epoch = :epoch AND beat = :beat AND ${IS_LIVE}`,
+            ExpressionAttributeNames: { "#state": "state", "#owner": "owner" },
+            ExpressionAttributeValues: {
+              ":next": hint.epoch + 1,
+              ":owner": owner,
+              ":epoch": hint.epoch,
+              ":beat": hint.beat,
+              ...LIVE,
+            },
+            ReturnValues: "ALL_NEW",
+            ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+          }),
+        );
+        return Attributes === undefined ? undefined : toHead(Attributes);
+      } catch (error) {
+        const item = found(error);
+        if (item === undefined) return undefined;
+        const there = toHead(item);
+        // Our own write, whose answer was lost and which the client repeated.
+        return there.owner === owner && there.epoch === hint.epoch + 1 ? there : undefined;
+      }
+    },
+
+    async beat(taskId, epoch, { beat, running }) {
+      try {
+        await client.send(
+          new UpdateCommand({
+            ...key(taskId, HEAD_KEY),
+            UpdateExpression: `SET beat = :beat${running === undefined ? "" : ", running = :running"}`,
+            ConditionExpression: `epoch = :epoch AND ${IS_LIVE}`,
+            ExpressionAttributeNames: { "#state": "state" },
+            ExpressionAttributeValues: {
+              ":beat": beat,
+              ":epoch": epoch,
+              ...(running === undefined ? {} : { ":running": running }),
+              ...LIVE,
+            },
+          }),
+        );
+        return true;
+      } catch (error) {
+        found(error);
+        return false;
+      }
+    },
+
+    async append(taskId, of, expiresAt) {
+      try {
+        await client.send(
+          new PutCommand({
+            TableName: table,
+            Item: { pk: taskId, sk: entryKey(of.place), ...of, expiresAt },
+            ConditionExpression: "attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+          }),
+        );
+        return { stored: true };
+      } catch (error) {
+        const item = found(error);
+        if (item === undefined) throw error;
+        const there = entry.parse(item);
+        return there.nonce === of.nonce ? { stored: true } : { stored: false, found: there };
+      }
+    },
+
+    async entries(taskId, from) {
+      const entries = [];
+      let start: Record<string, unknown> | undefined;
+      do {
+        const page = await client.send(
+          new QueryCommand({
+            TableName: table,
+            KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :to",
+            ExpressionAttributeValues: { ":pk": taskId, ":from": entryKey(from), ":to": "e#~" },
+            ConsistentRead: true,
+            ExclusiveStartKey: start,
+          }),
+        );
+        for (const item of page.Items ?? []) entries.push(entry.parse(item));
+        start = page.LastEvaluatedKey;
+      } while (start !== undefined);
+      return entries;
+    },
+
+    async last(taskId) {
+      const { Items } = await client.send(
+        new QueryCommand({
+          TableName: table,
+          KeyConditionExpression: "pk = :pk AND begins_with(sk, :entries)",
+          ExpressionAttributeValues: { ":pk": taskId, ":entries": "e#" },
+          ConsistentRead: true,
+          ScanIndexForward: false,
+          Limit: 1,
+        }),
+      );
+      return Items?.[0] === undefined ? undefined : entry.parse(Items[0]);
+    },
+
+    async settle(taskId, published, end) {
+      try {
+        await client.send(
+          new UpdateCommand({
+            ...key(taskId, HEAD_KEY),
+            UpdateExpression:
+              end === undefined
+                ? "SET published = :published"
+                : "SET published = :published, #state = :state REMOVE dueAt, dueShard, running",
+            ConditionExpression: "attribute_exists(pk) AND published <= :published",
+            ExpressionAttributeNames: end === undefined ? undefined : { "#state": "state" },
+            ExpressionAttributeValues: {
+              ":published": published,
+              ...(end === undefined ? {} : { ":state": end }),
+            },
+          }),
+        );
+      } catch (error) {
+        found(error);
+      }
+    },
+
+    async *due(shard, until) {
+      let start: Record<string, unknown> | undefined;
+      do {
+        const page = await client.send(
+          new QueryCommand({
+            TableName: table,
+            IndexName: DUE_INDEX,
+            KeyConditionExpression: "dueShard = :shard AND dueAt <= :until",
+            ExpressionAttributeValues: { ":shard": shard, ":until": until },
+            ExclusiveStartKey: start,
+          }),
+        );
+        for (const item of page.Items ?? []) yield String(item.pk);
+        start = page.LastEvaluatedKey;
+      } while (start !== undefined);
+    },
+
+    async postpone(of, dueAt, seen) {
+      try {
+        await client.send(
+          new UpdateCommand({
+            ...key(of.taskId, HEAD_KEY),
+            UpdateExpression: "SET dueAt = :dueAt, dueShard = :shard, seen = :seen",
+            ConditionExpression: "dueAt = :before",
+            ExpressionAttributeValues: {
+              ":dueAt": dueAt,
+              ":shard": dueShard(of.taskId),
+              ":seen": seen,
+              ":before": of.dueAt ?? 0,
+            },
+          }),
+        );
+        return true;
+      } catch (error) {
+        found(error);
+        return false;
+      }
+    },
+  };
+}

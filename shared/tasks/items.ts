@@ -1,0 +1,135 @@
+import * as z from "zod";
+
+/**
+ * The items of the table (docs/table.md). A task is a small head, written often, and a journal of immutable entries
+ * `1, 2, 3…`, each put only if its place is free.
+ */
+
+const taskState = z.enum([
+  "TASK_STATE_SUBMITTED",
+  "TASK_STATE_WORKING",
+  "TASK_STATE_INPUT_REQUIRED",
+  "TASK_STATE_AUTH_REQUIRED",
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+]);
+
+const eventKind = z.enum(["accepted", "rejected", "status", "artifact", "result"]);
+
+/** A value that is too large for its item: an object in the bucket, under a key that contains its digest. */
+export const valueRef = z.object({ key: z.string(), bytes: z.int().nonnegative() });
+export type ValueRef = z.infer<typeof valueRef>;
+
+/** Text kept in place, or by reference when it is large. */
+export const kept = z.union([z.object({ text: z.string() }), z.object({ ref: valueRef })]);
+export type Kept = z.infer<typeof kept>;
+
+/** An event as it goes to the peer: its body's bytes are fixed when its entry is put. */
+export const storedEvent = z.object({
+  kind: eventKind,
+  revision: z.int().positive(),
+  body: kept,
+  /** For an artifact: its id, and the object that is copied to the peer's object store before the event is sent. */
+  artifact: z
+    .object({ id: z.string(), key: z.string(), mediaType: z.string(), digest: z.string(), value: valueRef })
+    .optional(),
+});
+export type StoredEvent = z.infer<typeof storedEvent>;
+
+/** A step's stored result: JSON text, known by the step's name. */
+export const storedStep = z.object({
+  name: z.string(),
+  kind: z.enum(["run", "artifact"]),
+  value: kept,
+  /** How long the step took, in milliseconds. */
+  ms: z.int().nonnegative(),
+});
+export type StoredStep = z.infer<typeof storedStep>;
+
+/** One place of a task's journal. */
+export const entry = z.object({
+  place: z.int().positive(),
+  /** Whoever put the entry knows it again by this: a place taken by one's own nonce is one's own retried write. */
+  nonce: z.string(),
+  /** The claim under which it was put; what a control puts carries the epoch it saw. */
+  epoch: z.int().nonnegative(),
+  /** Milliseconds since 1970. */
+  at: z.number(),
+  /** The revision of the last event up to and with this entry. */
+  revision: z.int().positive(),
+  /** A takeover: whoever holds an earlier epoch has lost the task from here on. */
+  claim: z.boolean().optional(),
+  steps: z.array(storedStep).optional(),
+  events: z.array(storedEvent).optional(),
+  /** The control that caused the entry. */
+  control: z.object({ kind: z.string(), messageId: z.string() }).optional(),
+  /** Nothing follows an entry with an end. */
+  end: z.object({ state: taskState, code: z.string().optional(), message: z.string().optional() }).optional(),
+});
+export type Entry = z.infer<typeof entry>;
+
+/** The head: who, what, and how far. At most about 1 KB, for it is written often. */
+export const head = z.object({
+  taskId: z.string(),
+  messageId: z.string(),
+  from: z.string(),
+  to: z.string(),
+  /** SHA-256 of the message's body, in hex: tells a repeated message from another one under the same id. */
+  digest: z.string(),
+  state: taskState,
+  /** How often the task has been claimed. */
+  epoch: z.int().nonnegative(),
+  /** Raised by the worker that holds the claim while it lives. */
+  beat: z.int().nonnegative(),
+  /** The nonce of the claim in force. */
+  owner: z.string().optional(),
+  /** The last revision that is known to be published. */
+  published: z.int().nonnegative(),
+  /** When the decision was made, in milliseconds since 1970; the `createdAt` of `accepted` or `rejected`. */
+  decidedAt: z.number(),
+  /** When the task is over at the latest, in milliseconds since 1970. */
+  deadline: z.number(),
+  /** When the items may be deleted, in seconds since 1970 (DynamoDB, Time to Live). */
+  expiresAt: z.number(),
+  skill: z.string().optional(),
+  /** How many times the work may be handed on. */
+  depth: z.int().nonnegative().optional(),
+  clientTaskRef: z.string().optional(),
+  traceparent: z.string().optional(),
+  /** The task's payload as JSON text: in place, in an item of its own, or in the bucket. */
+  input: z.union([kept, z.object({ item: z.literal(true) })]).optional(),
+  /** Why the task was rejected. */
+  reject: z.object({ code: z.string(), message: z.string() }).optional(),
+  /** The step that a worker which has taken over is about to run: if it dies there, we can say where. */
+  running: z.string().optional(),
+  /** When somebody must look at the task again, in milliseconds since 1970; absent when nobody need. */
+  dueAt: z.number().optional(),
+  /** What `sweep` saw when it last looked, and how often in a row it saw the same. */
+  seen: z.object({ epoch: z.int(), beat: z.int(), times: z.int() }).optional(),
+});
+export type Head = z.infer<typeof head>;
+
+/** The sort key of a task's head. */
+export const HEAD_KEY = "head";
+/** The sort key of a payload that is too large for the head and small enough for an item. */
+export const INPUT_KEY = "input";
+
+const PLACE_DIGITS = 10;
+
+/** The sort key of a journal entry: places sort as numbers do. */
+export function entryKey(place: number): string {
+  return `e#${String(place).padStart(PLACE_DIGITS, "0")}`;
+}
+
+const SHARDS = 8;
+
+/** The partitions of the index over `dueAt`, so that no single one takes every write. */
+export const dueShards: readonly string[] = Array.from({ length: SHARDS }, (_, shard) => `due#${shard}`);
+
+/** The partition of a task: by the last digits of its id, which are a digest's. */
+export function dueShard(taskId: string): string {
+  const last = Number.parseInt(taskId.slice(-4), 16);
+  return `due#${Number.isNaN(last) ? 0 : last % SHARDS}`;
+}

@@ -1,0 +1,53 @@
+import type { Entry, Head } from "./items.ts";
+import type { WorkHint } from "./messages.ts";
+
+/** What a worker shows while it lives. */
+export interface Beat {
+  readonly beat: number;
+  /** The step that it is about to run, where that is worth a write. */
+  readonly running?: string;
+}
+
+/** The outcome of an attempt to put an entry at its place. */
+export type Append = { readonly stored: true } | { readonly stored: false; readonly found: Entry };
+
+/**
+ * What the functions do with the table. Each write has a condition; whoever fails it gets what is there instead, in
+ * the same round trip.
+ */
+export interface Store {
+  /** Puts a head if there is none for this task; otherwise gives the one that is there. */
+  admit(head: Head): Promise<{ readonly admitted: true } | { readonly admitted: false; readonly head: Head }>;
+  /** Puts a payload that is too large for the head and small enough for an item. */
+  putInput(taskId: string, digest: string, payload: string, expiresAt: number): Promise<void>;
+  input(taskId: string, digest: string): Promise<string | undefined>;
+  head(taskId: string): Promise<Head | undefined>;
+  /**
+   * Claims a task: raises its epoch if its head still shows what the hint saw and it is not over.
+   *
+   * @param owner a nonce by which one's own retried write is known again
+   * @returns the head under the new claim, or nothing when the hint is stale
+   */
+  claim(hint: WorkHint, owner: string): Promise<Head | undefined>;
+  /** Shows that the claim's worker lives. False when the claim is no longer in force or the task is over. */
+  beat(taskId: string, epoch: number, beat: Beat): Promise<boolean>;
+  /** Puts an entry at its place if that is free, or taken by the same nonce. */
+  append(taskId: string, entry: Entry, expiresAt: number): Promise<Append>;
+  /** The entries from a place on, in order. */
+  entries(taskId: string, from: number): Promise<Entry[]>;
+  /** The last entry. */
+  last(taskId: string): Promise<Entry | undefined>;
+  /**
+   * Records what is published, and with a terminal state that nobody need look at the task again. Does nothing when
+   * more is known to be published already.
+   */
+  settle(taskId: string, published: number, end?: Head["state"]): Promise<void>;
+  /** The tasks of one partition of the index that are due until then, the longest due first. */
+  due(shard: string, until: number): AsyncIterable<string>;
+  /**
+   * Says when the task is to be looked at again, if it is still due when it was.
+   *
+   * @returns false when somebody else was faster
+   */
+  postpone(head: Head, dueAt: number, seen: NonNullable<Head["seen"]>): Promise<boolean>;
+}

@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import type { S3Client } from "@aws-sdk/client-s3";
+import type { Kept, ValueRef } from "./items.ts";
+
+/** Text of up to this many bytes stays in its item; larger text goes to the bucket. */
+export const MAX_INLINE_BYTES = 32 * 1024;
+
+/** Values that items are too small for: objects in the bucket under `values/<taskId>/<SHA-256>`, written once. */
+export interface Values {
+  put(taskId: string, bytes: Uint8Array): Promise<ValueRef>;
+  /** @throws ValueGone when the object is no longer there */
+  get(ref: ValueRef): Promise<Uint8Array>;
+  /** Keeps text in place when it is small, otherwise in the bucket. */
+  keep(taskId: string, text: string): Promise<Kept>;
+  /** The text of what {@link Values.keep} made. */
+  text(kept: Kept): Promise<string>;
+}
+
+/** A value's object is no longer in the bucket. */
+export class ValueGone extends Error {
+  override readonly name = "ValueGone";
+  constructor(key: string, options?: ErrorOptions) {
+    super(`the object ${key} is no longer in the bucket`, options);
+  }
+}
+
+/**
+ * Values in an S3 bucket. The client is made on first use: most tasks need none, and it is the heaviest part of a
+ * cold start.
+ */
+export function s3Values(options: { bucket: string; client: () => Promise<S3Client> }): Values {
+  let made: Promise<S3Client> | undefined;
+  const client = () => {
+    made ??= options.client();
+    return made;
+  };
+  const values: Values = {
+    async put(taskId, bytes) {
+      const { PutObjectCommand } = await import("@aws-sdk/client-s3");
+      const key = `values/${taskId}/${createHash("sha256").update(bytes).digest("hex")}`;
+      const s3 = await client();
+      await s3.send(
+        new PutObjectCommand({ Bucket: options.bucket, Key: key, Body: bytes, ContentLength: bytes.byteLength }),
+      );
+      return { key, bytes: bytes.byteLength };
+    },
+    async get(ref) {
+      const { GetObjectCommand, NoSuchKey } = await import("@aws-sdk/client-s3");
+      const s3 = await client();
+      try {
+        const got = await s3.send(new GetObjectCommand({ Bucket: options.bucket, Key: ref.key }));
+        return (await got.Body?.transformToByteArray()) ?? new Uint8Array();
+      } catch (error) {
+        if (error instanceof NoSuchKey) throw new ValueGone(ref.key, { cause: error });
+        throw error;
+      }
+    },
+    async keep(taskId, text) {
+      if (Buffer.byteLength(text) <= MAX_INLINE_BYTES) return { text };
+      return { ref: await values.put(taskId, Buffer.from(text)) };
+    },
+    async text(kept) {
+      return "text" in kept ? kept.text : Buffer.from(await values.get(kept.ref)).toString("utf8");
+    },
+  };
+  return values;
+}
