@@ -1,0 +1,90 @@
+import * as z from "zod";
+import { given } from "./reading.ts";
+
+interface PartFields {
+  readonly mediaType?: string;
+  readonly filename?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** A piece of a message: exactly one of a text, any JSON value, bytes in base64, or where they are. */
+export type Part =
+  | (PartFields & { readonly text: string })
+  | (PartFields & { readonly data: unknown })
+  | (PartFields & { readonly raw: string })
+  | (PartFields & { readonly url: string });
+
+/** A peer's message in the one shape that handlers see (A2A 1.0 §4.1.4). */
+export interface Message {
+  readonly parts: readonly Part[];
+  readonly messageId?: string;
+  readonly role?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** What says something about a part or a message is left out when it has not the form it should have. */
+const note = z.string().optional().catch(undefined);
+const metadata = z.record(z.string(), z.unknown()).optional().catch(undefined);
+const fields = { mediaType: note, filename: note, metadata };
+
+/** Parts of A2A 1.0, told apart by their member. */
+const memberPart = z.union([
+  z.object({ text: z.string(), ...fields }),
+  z.object({ raw: z.string(), ...fields }),
+  z.object({ url: z.string(), ...fields }),
+  z.object({ data: z.unknown(), ...fields }).refine((part) => part.data !== undefined),
+]);
+
+/** Parts of A2A 0.3, told apart by `kind`. */
+const kindPart = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("text"), text: z.string(), metadata }),
+  z.object({ kind: z.literal("data"), data: z.unknown(), metadata }),
+  z.object({
+    kind: z.literal("file"),
+    file: z.union([
+      z.object({ bytes: z.string(), name: note, mimeType: note }),
+      z.object({ uri: z.string(), name: note, mimeType: note }),
+    ]),
+    metadata,
+  }),
+]);
+
+const withParts = z.object({ parts: z.array(z.unknown()), messageId: note, role: note, metadata });
+const wrapped = z.object({ message: withParts });
+
+/**
+ * Brings a task's `a2a` into one shape: a bare string, one part of A2A 0.3, `{parts}` and `{message: {parts}}` with
+ * parts of A2A 0.3 or 1.0. Anything else is one data part: no message is refused for its form (docs/wire.md §6).
+ */
+export function readMessage(a2a: unknown): Message {
+  if (typeof a2a === "string") return { parts: [{ text: a2a }] };
+  const message = wrapped.safeParse(a2a).data?.message ?? withParts.safeParse(a2a).data;
+  if (message !== undefined) {
+    const { parts, ...rest } = message;
+    return { parts: parts.map(readPart), ...given(rest) };
+  }
+  return { parts: [ofKind(a2a) ?? { data: a2a }] };
+}
+
+function readPart(part: unknown): Part {
+  if (typeof part === "string") return { text: part };
+  const member = memberPart.safeParse(part).data;
+  return ofKind(part) ?? (member === undefined ? { data: part } : given(member));
+}
+
+function ofKind(value: unknown): Part | undefined {
+  const part = kindPart.safeParse(value).data;
+  switch (part?.kind) {
+    case "text":
+      return given({ text: part.text, metadata: part.metadata });
+    case "data":
+      return given({ data: part.data, metadata: part.metadata });
+    case "file": {
+      const { name: filename, mimeType: mediaType, ...content } = part.file;
+      const place = "bytes" in content ? { raw: content.bytes } : { url: content.uri };
+      return given({ ...place, mediaType, filename, metadata: part.metadata });
+    }
+    default:
+      return undefined;
+  }
+}
