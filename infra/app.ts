@@ -1,0 +1,62 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type App, Errors } from "aws-cdk-lib";
+import type { BuildFailure } from "esbuild";
+import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
+import { ConfigError } from "../shared/config/config-error.ts";
+import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
+import { bundleFunctions, ROOT } from "./bundle.ts";
+import { checkedApp } from "./checked-app.ts";
+import { SluiceStack, stackName } from "./stack.ts";
+import { CONTEXT, writeRecord } from "./synth-record.ts";
+
+/**
+ * The CDK app. Context: `agents` (folder, default `agents`), `config` (file, default `agents.yaml`), both relative to
+ * the repository; `natsServers` and `natsCredentials` override what the file says.
+ */
+async function main(): Promise<void> {
+  const app = checkedApp();
+  const agentsDir = resolve(ROOT, contextText(app, CONTEXT.agents) ?? "agents");
+  const agentsYaml = resolve(ROOT, contextText(app, CONTEXT.config) ?? "agents.yaml");
+  const files = agentFiles(agentsDir);
+  const deployment = readAgentsYaml(agentsYaml, await loadAgents(agentsDir));
+  const outDir = await mkdtemp(join(tmpdir(), "sluice-bundles-"));
+  try {
+    const { folders, inputs } = await bundleFunctions({ deployment, agentFiles: files, outDir });
+    const name = stackName(deployment.deployment);
+    new SluiceStack(app, name, {
+      deployment,
+      folders,
+      nats: {
+        servers: contextText(app, CONTEXT.natsServers),
+        credentials: contextText(app, CONTEXT.natsCredentials),
+      },
+    });
+    const { directory } = app.synth();
+    // Findings do not throw when the assembly is made for somebody else: they set the exit code.
+    if (process.exitCode !== undefined) return;
+    await writeRecord(directory, { stackName: name, agentsDir, agentsYaml, agentFiles: files, inputs });
+  } finally {
+    await rm(outDir, { recursive: true, force: true });
+  }
+}
+
+function contextText(app: App, key: string): string | undefined {
+  const value: unknown = app.node.tryGetContext(key);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function isBuildFailure(error: unknown): error is BuildFailure {
+  return error instanceof Error && "errors" in error && "warnings" in error;
+}
+
+try {
+  await main();
+} catch (error) {
+  // What the operator or an author wrote needs words, not a stack trace.
+  if (!(error instanceof ConfigError) && !Errors.isValidationError(error) && !isBuildFailure(error))
+    throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

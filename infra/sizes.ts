@@ -1,0 +1,54 @@
+import type { FunctionName } from "./bundle.ts";
+
+/** How large a function is and how long it may run. */
+export interface FunctionSize {
+  readonly memoryMb: number;
+  readonly timeoutSec: number;
+}
+
+/**
+ * Memory buys CPU in proportion (Lambda Developer Guide, "Configure Lambda function memory"); 512 MB is enough for
+ * parsing and a few requests. `work` runs the agents' own code for as long as Lambda allows. `bridge` outlives the
+ * minute after which its successor starts, so that somebody always listens.
+ */
+export const FUNCTION_SIZES: Readonly<Record<FunctionName, FunctionSize>> = {
+  bridge: { memoryMb: 512, timeoutSec: 75 },
+  admit: { memoryMb: 512, timeoutSec: 30 },
+  control: { memoryMb: 512, timeoutSec: 30 },
+  work: { memoryMb: 1024, timeoutSec: 900 },
+  sweep: { memoryMb: 512, timeoutSec: 60 },
+};
+
+/** At most two: the one that pulls and its successor. */
+export const BRIDGE_CONCURRENCY = 2;
+
+/** How a queue is consumed. */
+export interface Consumption {
+  readonly consumer: FunctionName;
+  readonly batchSize: number;
+  /** How many invocations run at once at the most; SQS takes 2 to 1000. */
+  readonly maxConcurrency: number;
+}
+
+/** One task an invocation: a handler that dies takes nobody else's task with it. */
+export const CONSUMPTION = {
+  tasks: { consumer: "admit", batchSize: 10, maxConcurrency: 4 },
+  controls: { consumer: "control", batchSize: 10, maxConcurrency: 2 },
+  work: { consumer: "work", batchSize: 1, maxConcurrency: 50 },
+} as const satisfies Record<string, Consumption>;
+export type QueueName = keyof typeof CONSUMPTION;
+export const QUEUE_NAMES = ["tasks", "controls", "work"] as const satisfies readonly QueueName[];
+
+/** Receives after which a message is taken for a dead one. */
+export const MAX_RECEIVES = 5;
+
+/**
+ * A message stays hidden for six times its consumer's timeout, so that throttled retries do not count as receives
+ * (Lambda Developer Guide, "Using Lambda with Amazon SQS").
+ */
+export function visibilitySec(queue: QueueName): number {
+  return 6 * FUNCTION_SIZES[CONSUMPTION[queue].consumer].timeoutSec;
+}
+
+/** How long what a task left behind is kept after its end, in days. */
+export const VALUES_KEPT_DAYS = 30;

@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import * as z from "zod";
+import { agentFiles } from "../shared/config/load-agents.ts";
+import { ROOT } from "./bundle.ts";
+
+/** The app's context keys. */
+export const CONTEXT = {
+  agents: "agents",
+  config: "config",
+  natsServers: "natsServers",
+  natsCredentials: "natsCredentials",
+} as const;
+
+/** Beside the template, what it was made of: as long as nothing of that changes it need not be made again. */
+const FILE = "sluice-synth.json";
+/** Stands for a file that is not there. */
+const ABSENT = "absent";
+
+const record = z.object({
+  stackName: z.string(),
+  agentsDir: z.string(),
+  agentsYaml: z.string(),
+  agentFiles: z.array(z.string()),
+  /** SHA-256 by path. */
+  inputs: z.record(z.string(), z.string()),
+});
+export type SynthRecord = z.infer<typeof record>;
+
+/** What a synthesis was made of. */
+export interface SynthSources {
+  readonly stackName: string;
+  readonly agentsDir: string;
+  readonly agentsYaml: string;
+  readonly agentFiles: readonly string[];
+  /** The files that went into the bundles or the configuration. */
+  readonly inputs: readonly string[];
+}
+
+/** Writes down what the assembly in `dir` was made of. */
+export async function writeRecord(dir: string, sources: SynthSources): Promise<void> {
+  const paths = [...sources.inputs, sources.agentsYaml, ...ownFiles()];
+  const inputs: Record<string, string> = {};
+  for (const path of paths) inputs[path] = await digest(path);
+  const written: SynthRecord = { ...sources, agentFiles: [...sources.agentFiles], inputs };
+  await writeFile(join(dir, FILE), JSON.stringify(written));
+}
+
+/** The record of the assembly in `dir`, if it was made for these and nothing has changed since. */
+export async function currentRecord(
+  dir: string,
+  agentsDir: string,
+  agentsYaml: string,
+): Promise<SynthRecord | undefined> {
+  const found = record.safeParse(await readJson(join(dir, FILE)));
+  if (!found.success) return undefined;
+  const { data } = found;
+  if (data.agentsDir !== agentsDir || data.agentsYaml !== agentsYaml) return undefined;
+  if (agentFiles(agentsDir).join("\n") !== data.agentFiles.join("\n")) return undefined;
+  for (const [path, known] of Object.entries(data.inputs))
+    if ((await digest(path)) !== known) return undefined;
+  return data;
+}
+
+/** What makes the template besides what is bundled: this folder's own files and the dependencies. */
+function ownFiles(): string[] {
+  const sources = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".ts"));
+  return [...sources.map((name) => join(import.meta.dirname, name)), resolve(ROOT, "package-lock.json")];
+}
+
+async function digest(path: string): Promise<string> {
+  try {
+    return createHash("sha256")
+      .update(await readFile(path))
+      .digest("hex");
+  } catch {
+    return ABSENT;
+  }
+}
+
+async function readJson(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,84 @@
+import type * as z from "zod";
+
+/** Something in a file that the operator or an author wrote is not as expected. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** A place where a value was not as expected. */
+export interface Finding {
+  readonly path: readonly PropertyKey[];
+  /** "expected …, got …" */
+  readonly message: string;
+}
+
+/** What is said of a field that nobody reads. */
+export const UNKNOWN = "unknown field";
+
+/** What zod found, one finding a field, in words that name the expectation and the value's shape, never the value. */
+export function findingsOf(error: z.ZodError, root: unknown): Finding[] {
+  return error.issues.flatMap((issue) => findingsOfIssue(issue, root));
+}
+
+function findingsOfIssue(issue: z.core.$ZodIssue, root: unknown): Finding[] {
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN }));
+  const got = valueAt(root, issue.path);
+  return [{ path: issue.path, message: `${expectation(issue)}, got ${shapeOf(got)}` }];
+}
+
+function expectation(issue: z.core.$ZodIssue): string {
+  if (issue.message.startsWith("expected")) return issue.message;
+  switch (issue.code) {
+    case "invalid_type":
+      return `expected ${TYPE_NAMES[issue.expected] ?? issue.expected}`;
+    case "too_small":
+      return `expected ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}${unit(issue.origin)}`;
+    case "too_big":
+      return `expected ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}${unit(issue.origin)}`;
+    case "invalid_value":
+      return `expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
+    default:
+      return issue.message;
+  }
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a map",
+  record: "a map",
+};
+
+function unit(origin: string): string {
+  if (origin === "string") return " characters";
+  return origin === "array" || origin === "set" ? " entries" : "";
+}
+
+/** A value's shape in words. Texts are not shown: one of them may be a secret in the wrong place. */
+export function shapeOf(value: unknown): string {
+  if (value === undefined || value === null) return "nothing";
+  if (typeof value === "string") return `a text of ${value.length} characters`;
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object") return "a map";
+  return String(value);
+}
+
+function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  let value = root;
+  for (const key of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = Reflect.get(value, key);
+  }
+  return value;
+}
+
+/** A path as one writes it: `agents.support.acceptSkills[0]`. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((key, i) => (typeof key === "number" ? `[${key}]` : `${i === 0 ? "" : "."}${String(key)}`))
+    .join("");
+}

@@ -1,0 +1,72 @@
+import * as z from "zod";
+import { credentials, type DeploymentConfig, serverUrl } from "./deployment.ts";
+
+/** A process's environment. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the stack tells its functions (infra/functions.ts). */
+const variables = {
+  TABLE_NAME: z.string().min(1),
+  BUCKET_NAME: z.string().min(1),
+  TASKS_QUEUE_URL: z.url(),
+  CONTROLS_QUEUE_URL: z.url(),
+  WORK_QUEUE_URL: z.url(),
+};
+export type VariableName = keyof typeof variables;
+
+/**
+ * The variables that a function needs.
+ *
+ * @throws Error that names each variable that is missing or not as expected
+ */
+export function readEnv<const Name extends VariableName>(
+  names: readonly Name[],
+  env: Environment,
+): Record<Name, string> {
+  const read: Partial<Record<VariableName, string>> = {};
+  const wrong: string[] = [];
+  for (const name of names) {
+    const parsed = variables[name].safeParse(env[name]);
+    if (parsed.success) read[name] = parsed.data;
+    else
+      wrong.push(
+        `${name}: expected ${name.endsWith("URL") ? "a URL" : "a name"}, got ${env[name] ?? "nothing"}`,
+      );
+  }
+  if (wrong.length > 0) throw new Error(`the function's environment: ${wrong.join("; ")}`);
+  // Each name was either read or is wrong.
+  return read as Record<Name, string>;
+}
+
+/** How to reach NATS. */
+export interface NatsAccess {
+  readonly servers: string[];
+  readonly credentials: string;
+  readonly ca?: string;
+}
+
+const override = z.object({
+  NATS_SERVERS: z
+    .string()
+    .transform((value) => value.split(",").map((url) => url.trim()))
+    .pipe(z.array(serverUrl).min(1))
+    .optional(),
+  NATS_CREDENTIALS: credentials.optional(),
+});
+
+/**
+ * How the functions reach NATS: as the environment says (`NATS_SERVERS`, separated by commas, and `NATS_CREDENTIALS`),
+ * else as the deployment does.
+ *
+ * @throws Error that names the variable that is not as expected
+ */
+export function natsAccess(deployment: DeploymentConfig, env: Environment): NatsAccess {
+  const parsed = override.safeParse(env);
+  if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
+  const { servers, credentials: own, ca } = deployment.nats;
+  return {
+    servers: parsed.data.NATS_SERVERS ?? servers,
+    credentials: parsed.data.NATS_CREDENTIALS ?? own,
+    ...(ca !== undefined && { ca }),
+  };
+}
