@@ -1,0 +1,127 @@
+import { randomUUID } from "node:crypto";
+import type { Limiter } from "./limiter.ts";
+import type { InvocationResult } from "./runtime-api.ts";
+import { Sandbox, type SandboxOptions } from "./sandbox.ts";
+
+/** How long a sandbox may be idle before it is ended. */
+const IDLE_MS = 5 * 60_000;
+/** AWS Lambda quotas: an account's concurrent executions, the bound of a function that reserves none. */
+const ACCOUNT_CONCURRENCY = 1_000;
+
+export interface FunctionPoolOptions extends SandboxOptions {
+  /** How many sandboxes of the whole host may start at once: starting is what a processor has to do. */
+  readonly starts: Limiter;
+  readonly onChange: () => void;
+}
+
+interface Job {
+  readonly payload: string;
+  readonly done: (result: InvocationResult) => void;
+}
+
+/** The sandboxes of one function: warm ones are used again, new ones started while more invocations wait. */
+export class FunctionPool {
+  readonly #options: FunctionPoolOptions;
+  readonly #limit: number;
+  readonly #sandboxes = new Set<Sandbox>();
+  readonly #idle = new Map<Sandbox, NodeJS.Timeout>();
+  readonly #waiting: Job[] = [];
+  /** Sandboxes asked for and not yet ready, and all that count against the limit. */
+  #starting = 0;
+  #total = 0;
+  #stopped = false;
+
+  constructor(options: FunctionPoolOptions) {
+    this.#options = options;
+    this.#limit = options.declaration.reservedConcurrency ?? ACCOUNT_CONCURRENCY;
+  }
+
+  get name(): string {
+    return this.#options.declaration.name;
+  }
+
+  /** The processes that run the function now. */
+  get pids(): number[] {
+    return [...this.#sandboxes].flatMap((sandbox) => sandbox.pid ?? []);
+  }
+
+  /** Runs the function once, when its concurrency allows; never rejects. */
+  invoke(payload: string): Promise<InvocationResult> {
+    return new Promise((done) => {
+      this.#waiting.push({ payload, done });
+      this.#pump();
+    });
+  }
+
+  /** Ends every sandbox; what runs or waits fails. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const { done } of this.#waiting.splice(0)) done(STOPPED);
+    for (const sandbox of this.#sandboxes) sandbox.kill();
+    await Promise.all([...this.#sandboxes].map((sandbox) => sandbox.ended));
+  }
+
+  #pump(): void {
+    for (const sandbox of [...this.#idle.keys()].reverse()) {
+      const job = this.#waiting.shift();
+      if (job === undefined) return;
+      clearTimeout(this.#idle.get(sandbox));
+      this.#idle.delete(sandbox);
+      void this.#run(sandbox, job);
+    }
+    while (this.#starting < this.#waiting.length && this.#total < this.#limit) {
+      this.#starting++;
+      this.#total++;
+      void this.#start();
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { starts, onChange } = this.#options;
+    await starts.acquire();
+    // While this waited for its turn a warm sandbox may have come free and taken the work.
+    const needed = this.#waiting.length > 0 && !this.#stopped;
+    if (!needed) {
+      this.#starting--;
+      this.#total--;
+      return starts.release();
+    }
+    const sandbox = await Sandbox.start(this.#options);
+    this.#sandboxes.add(sandbox);
+    onChange();
+    void sandbox.ended.then(() => this.#forget(sandbox));
+    if (this.#stopped) sandbox.kill();
+    const failed = await sandbox.ready();
+    this.#starting--;
+    starts.release();
+    if (failed === null) return this.#rest(sandbox);
+    // As in Lambda, an invocation that meets a failing initialization fails with its error.
+    this.#waiting.shift()?.done(failed);
+  }
+
+  async #run(sandbox: Sandbox, job: Job): Promise<void> {
+    job.done(await sandbox.invoke(randomUUID(), job.payload));
+    if ((await sandbox.ready()) === null) this.#rest(sandbox);
+  }
+
+  #forget(sandbox: Sandbox): void {
+    this.#sandboxes.delete(sandbox);
+    this.#total--;
+    clearTimeout(this.#idle.get(sandbox));
+    this.#idle.delete(sandbox);
+    this.#options.onChange();
+    this.#pump();
+  }
+
+  #rest(sandbox: Sandbox): void {
+    if (!sandbox.alive) return;
+    this.#idle.set(sandbox, setTimeout(() => sandbox.kill("idle"), IDLE_MS).unref());
+    this.#pump();
+  }
+}
+
+const STOPPED: InvocationResult = {
+  ok: false,
+  errorType: "Host.Stopped",
+  errorMessage: "the host is stopping",
+};

@@ -1,0 +1,42 @@
+/** What the host tells while it starts and runs. */
+export type HostEvent =
+  /** Something is being done that the user waits for. */
+  | { readonly type: "progress"; readonly message: string }
+  /** A line of a function's log. */
+  | { readonly type: "line"; readonly functionName: string; readonly line: string }
+  /** Something went wrong that the host copes with. */
+  | { readonly type: "trouble"; readonly message: string };
+
+/** Where the parts are. `nats` may name several servers, separated by commas. */
+export interface Endpoints {
+  readonly dynamodb: string;
+  readonly sqs: string;
+  readonly s3: string;
+  readonly nats: string;
+}
+
+export interface HostOptions {
+  /** The one folder in which everything lives that outlasts the host. */
+  readonly dataDir: string;
+  /** The folder that `cdk synth` wrote. */
+  readonly assemblyDir: string;
+  /** The port of the host's own NATS server; 0 for any; 4222 if absent. */
+  readonly natsPort?: number;
+  /** An existing NATS server to be used instead. */
+  readonly nats?: ExistingNats;
+  /** How many times faster than declared schedules, visibility and timeouts are; 1 if absent. */
+  readonly timeScale?: number;
+  readonly log?: (event: HostEvent) => void;
+  /** What the functions get to see in place of the real endpoints, so that a test can stand between. */
+  readonly route?: (real: Endpoints) => Promise<Endpoints>;
+  /** Further environment of the functions. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface ExistingNats {
+  readonly servers: readonly string[];
+  /** `none`, or `file:PATH`; as in `agents.yaml`. */
+  readonly credentials?: string;
+  /** A PEM file with the certificate authority of the server's TLS. */
+  readonly ca?: string;
+}

@@ -1,0 +1,39 @@
+import { closeSync, mkdirSync, openSync, renameSync, statSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** The size at which a log file is put aside; one older file is kept. */
+export const MAX_LOG_BYTES = 10 * 1024 * 1024;
+
+/** A log file that cannot grow without bound: at {@link MAX_LOG_BYTES} it becomes `<path>.1` and starts again. */
+export class LogFile {
+  readonly path: string;
+  readonly #maxBytes: number;
+  #file: number;
+  #size: number;
+
+  constructor(path: string, maxBytes = MAX_LOG_BYTES) {
+    mkdirSync(dirname(path), { recursive: true });
+    this.path = path;
+    this.#maxBytes = maxBytes;
+    this.#file = openSync(path, "a");
+    this.#size = statSync(path).size;
+  }
+
+  write(line: string): void {
+    const bytes = Buffer.from(`${line}\n`);
+    if (this.#size > 0 && this.#size + bytes.length > this.#maxBytes) this.#rotate();
+    writeSync(this.#file, bytes);
+    this.#size += bytes.length;
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #rotate(): void {
+    closeSync(this.#file);
+    renameSync(this.path, `${this.path}.1`);
+    this.#file = openSync(this.path, "a");
+    this.#size = 0;
+  }
+}

@@ -1,0 +1,118 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { Socket } from "node:net";
+import { CreateBucketCommand, HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  ChangeMessageVisibilityCommand,
+  CreateQueueCommand,
+  GetQueueUrlCommand,
+  QueueDoesNotExist,
+  SetQueueAttributesCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
+import { type FauxqsServer, startFauxqs } from "fauxqs";
+import { awsSettings } from "./aws.ts";
+import { ACCOUNT, REGION } from "./intrinsics.ts";
+import type { QueueDeclaration } from "./stack.ts";
+
+/** SQS's and S3's stand-in, in this process, with its data in a folder. */
+export class Queues {
+  readonly url: string;
+  readonly #server: FauxqsServer;
+  readonly #guard: (message: unknown) => void;
+
+  static async start(folder: string): Promise<Queues> {
+    const server = await startFauxqs({
+      port: 0,
+      logger: false,
+      host: "127.0.0.1",
+      defaultRegion: REGION,
+      dataDir: folder,
+      s3StorageDir: `${folder}/s3`,
+    });
+    return new Queues(server);
+  }
+
+  private constructor(server: FauxqsServer) {
+    this.#server = server;
+    this.url = `http://127.0.0.1:${server.port}`;
+    // It listens on every interface and asks nobody who they are; only this machine has business here.
+    this.#guard = (message) => refuseStrangers(message, server.port);
+    subscribe("net.server.socket", this.#guard);
+  }
+
+  /** What the URL of each queue begins with. */
+  get queueUrlBase(): string {
+    return `${this.url}/${ACCOUNT}`;
+  }
+
+  /** Creates the declared queues, or brings their attributes up to date; `dead` ones first, as others name them. */
+  async declareQueues(queues: readonly QueueDeclaration[]): Promise<void> {
+    const client = new SQSClient(awsSettings(this.url));
+    try {
+      const deadFirst = [...queues].sort((a, b) => rank(a) - rank(b));
+      for (const queue of deadFirst) await declareQueue(client, queue);
+    } finally {
+      client.destroy();
+    }
+  }
+
+  /**
+   * Gives back what the pollers of an earlier host had received when it ended: nobody works on it any more, and its
+   * visibility timeout may be hours away.
+   */
+  async releaseReceived(queues: readonly QueueDeclaration[]): Promise<void> {
+    const client = new SQSClient(awsSettings(this.url));
+    try {
+      for (const { name } of queues)
+        for (const { receiptHandle } of this.#server.inspectQueue(name)?.messages.inflight ?? [])
+          await client.send(
+            new ChangeMessageVisibilityCommand({
+              QueueUrl: `${this.queueUrlBase}/${name}`,
+              ReceiptHandle: receiptHandle,
+              VisibilityTimeout: 0,
+            }),
+          );
+    } finally {
+      client.destroy();
+    }
+  }
+
+  async declareBuckets(names: readonly string[]): Promise<void> {
+    const client = new S3Client({ ...awsSettings(this.url), forcePathStyle: true });
+    try {
+      for (const Bucket of names)
+        await client
+          .send(new HeadBucketCommand({ Bucket }))
+          .catch(() => client.send(new CreateBucketCommand({ Bucket })));
+    } finally {
+      client.destroy();
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop();
+    unsubscribe("net.server.socket", this.#guard);
+  }
+}
+
+async function declareQueue(client: SQSClient, { name, attributes }: QueueDeclaration): Promise<void> {
+  try {
+    const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }));
+    if (Object.keys(attributes).length > 0)
+      await client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { ...attributes } }));
+  } catch (error) {
+    if (!(error instanceof QueueDoesNotExist)) throw error;
+    await client.send(new CreateQueueCommand({ QueueName: name, Attributes: { ...attributes } }));
+  }
+}
+
+function rank(queue: QueueDeclaration): number {
+  return queue.attributes.RedrivePolicy === undefined ? 0 : 1;
+}
+
+function refuseStrangers(message: unknown, port: number): void {
+  const socket =
+    typeof message === "object" && message !== null && "socket" in message ? message.socket : undefined;
+  if (!(socket instanceof Socket) || socket.localPort !== port) return;
+  if (!/^(::1|(::ffff:)?127\.)/.test(socket.remoteAddress ?? "")) socket.destroy();
+}
