@@ -24,7 +24,7 @@ export interface Control {
 }
 
 const payload = z.object({
-  a2a: z.unknown(),
+  a2a: z.unknown().optional(),
   clientTaskRef: optionalText,
   reason: optionalText,
   revision: optional(z.int().nonnegative()),

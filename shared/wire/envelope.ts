@@ -27,7 +27,7 @@ const envelope = z.object({
   type: z.enum(["task", "control", "event", "card", "heartbeat"]),
   taskId: optional(taskId),
   revision: optional(z.int().nonnegative()),
-  payload: z.unknown(),
+  payload: z.unknown().default(null),
   createdAt: optional(time),
   expiresAt: optional(time),
 });

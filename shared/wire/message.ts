@@ -32,7 +32,7 @@ const memberPart = z.union([
   z.object({ text: z.string(), ...fields }),
   z.object({ raw: z.string(), ...fields }),
   z.object({ url: z.string(), ...fields }),
-  z.object({ data: z.unknown(), ...fields }).refine((part) => part.data !== undefined),
+  z.object({ data: z.unknown(), ...fields }),
 ]);
 
 /** Parts of A2A 0.3, told apart by `kind`. */

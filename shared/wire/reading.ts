@@ -15,7 +15,7 @@ export function readWith<T>(schema: z.ZodType<T>, value: unknown, root: string):
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;
   const field = [root, ...(issue?.path ?? []).map(String)].join(".");
-  return failed(`${field}: ${issue?.message ?? "does not fit"}`);
+  return failed(`${field}: ${issue?.message.replace("Invalid input: ", "") ?? "does not fit"}`);
 }
 
 /** An optional field: `null` means absent (docs/wire.md §5). */

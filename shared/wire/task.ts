@@ -89,7 +89,10 @@ const delivery = z
 
 const taskRequest: z.ZodType<TaskRequest> = z
   .object({
-    a2a: z.unknown().refine((a2a) => a2a !== undefined && a2a !== null, "expected a message, got none"),
+    a2a: z
+      .unknown()
+      .default(null)
+      .refine((a2a) => a2a !== null, "expected a message, got none"),
     channelRef: filled,
     skillId: filled,
     userVisibleSummary: optionalText,
