@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type App, Errors } from "aws-cdk-lib";
 import type { BuildFailure } from "esbuild";
-import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
+import { readAgentsYaml, readIfThere } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
 import { SluiceStack, stackName } from "./stack.ts";
-import { CONTEXT, writeRecord } from "./synth-record.ts";
+import { CONTEXT, forgetRecord, writeRecord } from "./synth-record.ts";
 
 /**
  * The CDK app. Context: `agents` (folder, default `agents`), `config` (file, default `agents.yaml`), both relative to
@@ -17,26 +17,32 @@ import { CONTEXT, writeRecord } from "./synth-record.ts";
  */
 async function main(): Promise<void> {
   const app = checkedApp();
+  await forgetRecord(app.outdir);
   const agentsDir = resolve(ROOT, contextText(app, CONTEXT.agents) ?? "agents");
   const agentsYaml = resolve(ROOT, contextText(app, CONTEXT.config) ?? "agents.yaml");
+  const nats = {
+    servers: contextText(app, CONTEXT.natsServers),
+    credentials: contextText(app, CONTEXT.natsCredentials),
+  };
+  const read: string[] = [];
+  const deployment = readAgentsYaml(agentsYaml, await loadAgents(agentsDir), (path) => {
+    read.push(path);
+    return readIfThere(path);
+  });
+
   const files = agentFiles(agentsDir);
-  const deployment = readAgentsYaml(agentsYaml, await loadAgents(agentsDir));
   const outDir = await mkdtemp(join(tmpdir(), "sluice-bundles-"));
   try {
     const { folders, inputs } = await bundleFunctions({ deployment, agentFiles: files, outDir });
     const name = stackName(deployment.deployment);
-    new SluiceStack(app, name, {
-      deployment,
-      folders,
-      nats: {
-        servers: contextText(app, CONTEXT.natsServers),
-        credentials: contextText(app, CONTEXT.natsCredentials),
-      },
-    });
-    const { directory } = app.synth();
-    // Findings do not throw when the assembly is made for somebody else: they set the exit code.
-    if (process.exitCode !== undefined) return;
-    await writeRecord(directory, { stackName: name, agentsDir, agentsYaml, agentFiles: files, inputs });
+    new SluiceStack(app, name, { deployment, folders, nats });
+    app.synth();
+    // Findings do not throw when the assembly is made for somebody else: they set the exit code. And what only the
+    // command line knew is nothing that a later synthesis could compare with.
+    if (process.exitCode !== undefined || nats.servers !== undefined || nats.credentials !== undefined)
+      return;
+    const sources = { agentsDir, agentsYaml, agentFiles: files, inputs: [...inputs, ...read] };
+    await writeRecord(app.outdir, { stackName: name, ...sources });
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }

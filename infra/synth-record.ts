@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import * as z from "zod";
 import { agentFiles } from "../shared/config/load-agents.ts";
@@ -41,11 +41,16 @@ export interface SynthSources {
 
 /** Writes down what the assembly in `dir` was made of. */
 export async function writeRecord(dir: string, sources: SynthSources): Promise<void> {
-  const paths = [...sources.inputs, sources.agentsYaml, ...ownFiles()];
+  const paths = [...sources.inputs, ...ownFiles()];
   const inputs: Record<string, string> = {};
   for (const path of paths) inputs[path] = await digest(path);
   const written: SynthRecord = { ...sources, agentFiles: [...sources.agentFiles], inputs };
   await writeFile(join(dir, FILE), JSON.stringify(written));
+}
+
+/** Before the assembly in `dir` is made anew: half of it must not pass for the old whole. */
+export async function forgetRecord(dir: string): Promise<void> {
+  await rm(join(dir, FILE), { force: true });
 }
 
 /** The record of the assembly in `dir`, if it was made for these and nothing has changed since. */

@@ -50,10 +50,15 @@ const DISPLAY_NAME = "displayName";
  * file's defaults; without a file the deployment is `local` and every agent works for the local command alone.
  *
  * @param path `agents.yaml`; paths inside it are relative to its folder
+ * @param read reads a file, or gives `undefined` if there is none
  * @throws ConfigError with a line for each field that is not as expected: file, line, field, expectation
  */
-export function readAgentsYaml(path: string, agents: readonly Agent[]): DeploymentConfig {
-  const text = readIfThere(path);
+export function readAgentsYaml(
+  path: string,
+  agents: readonly Agent[],
+  read: ReadFile = readIfThere,
+): DeploymentConfig {
+  const text = read(path);
   const source =
     text === undefined
       ? readYaml(
@@ -87,7 +92,9 @@ export function readAgentsYaml(path: string, agents: readonly Agent[]): Deployme
     nats: {
       servers: nats.servers ?? ["nats://127.0.0.1:4222"],
       credentials: absolute(nats.credentials ?? "none", folder),
-      ...(authority !== undefined && { ca: readAuthority(authority, folder, source) }),
+      ...(authority !== undefined && {
+        ca: readAuthority(resolve(folder, authority.slice("file:".length)), read, source),
+      }),
     },
     agents: hosted.filter((of) => of !== undefined),
     ...kept,
@@ -220,7 +227,11 @@ function below(path: readonly PropertyKey[], finding: Finding): Finding {
   return { ...finding, path: [...path, ...finding.path] };
 }
 
-function readIfThere(path: string): string | undefined {
+/** Reads a file, or gives `undefined` if there is none. */
+export type ReadFile = (path: string) => string | undefined;
+
+/** The file's text; `undefined` if there is no such file. */
+export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -229,9 +240,8 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-function readAuthority(ca: string, folder: string, source: YamlSource): string {
-  const path = resolve(folder, ca.slice("file:".length));
-  const text = readIfThere(path);
+function readAuthority(path: string, read: ReadFile, source: YamlSource): string {
+  const text = read(path);
   const field = ["nats", "tls", "ca"];
   if (text === undefined) throw source.error([{ path: field, message: `expected a file, ${path} is none` }]);
   if (!text.includes("-----BEGIN CERTIFICATE-----"))
