@@ -17,6 +17,7 @@ export interface Skill<Input extends z.ZodType = z.ZodType, S = unknown> {
   readonly description: string;
   readonly tags: readonly string[];
   readonly input: Input;
+  // biome-ignore lint/suspicious/noConfusingVoidType: a handler that only gives out artifacts returns nothing.
   readonly run: (task: Task<z.output<Input>, S>, step: Step) => Outcome | void | Promise<Outcome | void>;
 }
 
@@ -55,7 +56,7 @@ export function skill<Input extends z.ZodType, S extends Settings = z.ZodUnknown
  *
  * @throws z.ZodError when the id or a slug is none that peers would accept, or when there is no skill
  */
-export function defineAgent<S extends Settings = z.ZodObject<{}>>(of: {
+export function defineAgent<S extends Settings = z.ZodUnknown>(of: {
   id: string;
   description: string;
   version?: string;

@@ -1,0 +1,137 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import * as z from "zod";
+import type { TaskEvent } from "../shared/wire/index.ts";
+import { CliError, EXIT } from "./errors.ts";
+import { common, runtime, seconds, withCommon } from "./options.ts";
+import { endText, eventLine } from "./render.ts";
+import { inSession, ownRuntime } from "./session.ts";
+import { findTarget } from "./target.ts";
+import { askTask, type Order, type Sent, sendTask, type Words } from "./task.ts";
+import { cleanLine } from "./text.ts";
+
+export { askTask };
+
+/** How long to wait when `--timeout` is not given; the executor's own default applies to the task. */
+const DEFAULT_WAIT_SEC = 600;
+
+const options = common.extend({
+  from: z.string().optional(),
+  skill: z.string(),
+  channel: z.string().optional(),
+  file: z.string().optional(),
+  timeout: z.number().optional(),
+  wait: z.boolean(),
+});
+type Options = z.infer<typeof options>;
+
+export function askCommand(): Command {
+  return withCommon(new Command("ask"))
+    .description("give an agent a task and follow it to its end")
+    .argument("<agent>", "an agent's short id (digest) or whole runtime id (local-digest)")
+    .argument("[message...]", "what to do")
+    .option("--file <path>", "take the message from a file, - is stdin; *.json is sent as data")
+    .option("--skill <slug>", "which of the agent's skills", "task")
+    .option("--from <runtime>", "as whom to ask (default: <deployment>-cli)", runtime)
+    .option("--channel <ref>", "channelRef of a runtime that shows no card")
+    .option("--timeout <seconds>", "how long the task may take, and how long to wait", seconds)
+    .option("--no-wait", "print the task's id and return")
+    .action(async (agent: string, words: string[], given: unknown) => {
+      process.exitCode = await ask(agent, words, options.parse(given));
+    });
+}
+
+async function ask(agent: string, words: readonly string[], given: Options): Promise<number> {
+  const message = readWords(words, given.file);
+  return inSession(given, async ({ nc, home, out, interrupted }) => {
+    const target = await findTarget(nc, home, agent, given.channel);
+    const order: Order = {
+      from: given.from ?? ownRuntime(home),
+      to: target.runtime,
+      channelRef: target.channelRef,
+      skill: given.skill,
+      message,
+      ...(given.timeout !== undefined && { timeoutSec: Math.ceil(given.timeout) }),
+    };
+    if (!given.wait) {
+      const sent = await sendTask(nc, order);
+      out.record({ ...sent, from: order.from, to: order.to });
+      out.line(sent.taskId);
+      return EXIT.ok;
+    }
+
+    const c = out.colours;
+    const showSent = ({ taskId }: Sent) => {
+      out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
+      out.waitingFor(`waiting for ${order.to}`);
+    };
+    const showEvent = (event: TaskEvent) => {
+      out.record(event);
+      if (exitCodeOf(event) !== null) return;
+      out.line(eventLine(event, c));
+      if (event.kind !== "artifact") out.waitingFor(cleanLine(event.content, 70) || "at work");
+    };
+    const end = await askTask(nc, {
+      ...order,
+      timeoutMs: (given.timeout ?? DEFAULT_WAIT_SEC) * 1_000,
+      onSent: showSent,
+      onEvent: showEvent,
+      signal: interrupted,
+    });
+    out.done();
+    out.line(endText(end, c));
+    return exitCodeOf(end) ?? EXIT.failed;
+  });
+}
+
+/** The exit code that an event means; null while the task goes on. */
+export function exitCodeOf(event: Pick<TaskEvent, "state" | "error">): number | null {
+  switch (event.state) {
+    case "TASK_STATE_COMPLETED":
+      return EXIT.ok;
+    case "TASK_STATE_FAILED":
+      // Whether the executor or we look at the clock first must make no difference.
+      return event.error?.code === "timeout" ? EXIT.timedOut : EXIT.failed;
+    case "TASK_STATE_CANCELED":
+    case "TASK_STATE_REJECTED":
+      return EXIT.failed;
+    default:
+      return null;
+  }
+}
+
+/**
+ * The message out of the command line and a file.
+ *
+ * @throws CliError `usage` when there is neither, or the file is not what it should be
+ */
+export function readWords(words: readonly string[], path: string | undefined): Words {
+  const text = words.join(" ");
+  if (path === undefined) {
+    if (text !== "") return text;
+    throw new CliError(EXIT.usage, "nothing to ask: add a message, or --file PATH (- is stdin)");
+  }
+  const part = readPart(path);
+  if (text !== "") return { parts: [{ text }, part] };
+  return "text" in part ? part.text : { parts: [part] };
+}
+
+function readPart(path: string): { text: string } | { data: unknown } {
+  const text = readText(path);
+  if (!path.endsWith(".json")) return { text };
+  try {
+    return { data: JSON.parse(text) };
+  } catch (cause) {
+    throw new CliError(EXIT.usage, `--file ${path}: expected JSON, as its name says`, { cause });
+  }
+}
+
+function readText(path: string): string {
+  const name = path === "-" ? "stdin" : path;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path === "-" ? 0 : path));
+  } catch (cause) {
+    const problem = cause instanceof TypeError ? "expected UTF-8 text" : "cannot be read";
+    throw new CliError(EXIT.usage, `--file ${name}: ${problem}`, { cause });
+  }
+}

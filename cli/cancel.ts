@@ -1,0 +1,80 @@
+import { Command } from "commander";
+import * as z from "zod";
+import { controlMessage, isTerminal } from "../shared/wire/index.ts";
+import { CliError, EXIT } from "./errors.ts";
+import { openEvents, readEvents } from "./events.ts";
+import { foldTasks } from "./fold.ts";
+import { common, runtime, seconds, taskKey, withCommon } from "./options.ts";
+import { endText, eventLine, stateName } from "./render.ts";
+import { inSession } from "./session.ts";
+import { awaitEnd, publish } from "./task.ts";
+
+const DEFAULT_WAIT_SEC = 60;
+
+const options = common.extend({
+  from: z.string().optional(),
+  reason: z.string().optional(),
+  timeout: z.number(),
+});
+type Options = z.infer<typeof options>;
+
+export function cancelCommand(): Command {
+  return withCommon(new Command("cancel"))
+    .description("cancel a task and wait until it is over")
+    .argument("<task>", "its id", taskKey)
+    .option("--reason <text>", "why, for the executor's records")
+    .option("--from <runtime>", "as whom (default: whoever sent the task)", runtime)
+    .option("--timeout <seconds>", "how long to wait", seconds, DEFAULT_WAIT_SEC)
+    .action(async (task: string, given: unknown) => {
+      process.exitCode = await cancel(task, options.parse(given));
+    });
+}
+
+async function cancel(taskId: string, { from, reason, timeout, ...given }: Options): Promise<number> {
+  return inSession(given, async ({ nc, out, interrupted }) => {
+    const filters = [`a2a.v1.event.*.${from ?? "*"}.${taskId}.>`];
+    // Opened before the past is read, so that no end falls in between.
+    await using feed = await openEvents(nc, filters);
+    const [view] = foldTasks(await readEvents(nc, filters));
+    if (view === undefined)
+      throw new CliError(EXIT.failed, `task ${taskId}: nobody has accepted it yet, or its events are gone`);
+    if (isTerminal(view.state)) {
+      out.record({ task: taskId, state: view.state });
+      out.line(`${taskId} is over already: ${stateName(view.state)}`);
+      return exitCodeOf(view.state);
+    }
+
+    const control = controlMessage({
+      from: view.delegator,
+      to: view.executor,
+      taskId,
+      kind: "cancel",
+      revision: view.revision + 1,
+      ...(reason !== undefined && { reason, a2a: { reason } }),
+      createdAt: new Date().toISOString(),
+    });
+    await publish(nc, control);
+    out.line(`${"sent".padEnd(10)} cancel to ${view.executor}`);
+    out.waitingFor(`waiting for ${view.executor}`);
+    const end = await awaitEnd(
+      feed,
+      { taskId },
+      {
+        timeoutMs: timeout * 1_000,
+        onEvent(event) {
+          out.record(event);
+          if (!isTerminal(event.state)) out.line(eventLine(event, out.colours));
+        },
+        signal: interrupted,
+      },
+    );
+    out.done();
+    out.line(endText(end, out.colours));
+    return exitCodeOf(end.state);
+  });
+}
+
+/** Asked for was a cancellation; any other end means that it came too late. */
+function exitCodeOf(state: string): number {
+  return state === "TASK_STATE_CANCELED" ? EXIT.ok : EXIT.failed;
+}

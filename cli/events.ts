@@ -1,0 +1,104 @@
+import {
+  type ConsumerMessages,
+  jetstream,
+  jetstreamManager,
+  type OrderedConsumerOptions,
+} from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { EVENTS_STREAM } from "../shared/nats/streams.ts";
+import { readEvent, type TaskEvent } from "../shared/wire/index.ts";
+
+/** Messages of a stream as an ordered consumer reads them: no durable, no acknowledgements, nobody else's state. */
+export interface Feed extends AsyncDisposable {
+  readonly messages: ConsumerMessages;
+  /** How many messages there were when it was opened. */
+  readonly pending: number;
+}
+
+/**
+ * Opens a stream for reading. The server knows of it when this returns: what is stored from then on is not missed.
+ * After a lost connection it goes on where it was.
+ *
+ * @throws JetStreamApiError when the stream does not exist
+ */
+export async function openFeed(
+  nc: NatsConnection,
+  stream: string,
+  options: Partial<OrderedConsumerOptions>,
+): Promise<Feed> {
+  const consumer = await jetstream(nc).consumers.get(stream, options);
+  const { num_pending: pending } = await consumer.info(true);
+  const messages = await consumer.consume({ max_messages: 200, expires: 10_000, idle_heartbeat: 2_000 });
+  return {
+    messages,
+    pending,
+    async [Symbol.asyncDispose]() {
+      if (nc.isClosed()) return;
+      await messages.close();
+      // It would end by itself after five minutes of silence.
+      await consumer.delete().catch(() => {});
+    },
+  };
+}
+
+/** Events from now on; `filters` are subjects of the stream of events. */
+export async function openEvents(nc: NatsConnection, filters: readonly string[]): Promise<Feed> {
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  const { state } = await jsm.streams.info(EVENTS_STREAM);
+  // By sequence rather than "new", so that a consumer made anew after a lost connection starts here too.
+  return openFeed(nc, EVENTS_STREAM, { filter_subjects: [...filters], opt_start_seq: state.last_seq + 1 });
+}
+
+/** Goes through a feed's events as they come. What is no event of the wire is passed over. */
+export async function* eventsOf(feed: Feed): AsyncGenerator<TaskEvent> {
+  for await (const message of feed.messages) {
+    const read = readEvent(message.subject, message.data);
+    if (read.ok) yield read.value;
+  }
+}
+
+/** A message of the past. */
+export interface Past {
+  readonly subject: string;
+  readonly body: Uint8Array;
+  /** When the stream stored it. */
+  readonly at: Date;
+}
+
+/** What a stream holds now. */
+export async function readAll(
+  nc: NatsConnection,
+  stream: string,
+  options: Partial<OrderedConsumerOptions>,
+): Promise<Past[]> {
+  await using feed = await openFeed(nc, stream, options);
+  const all: Past[] = [];
+  if (feed.pending === 0) return all;
+  for await (const { subject, data: body, info, time } of feed.messages) {
+    all.push({ subject, body, at: time });
+    if (info.pending === 0 || all.length >= feed.pending) break;
+  }
+  return all;
+}
+
+/** An event and when the stream stored it. */
+export interface Seen {
+  readonly event: TaskEvent;
+  readonly at: Date;
+}
+
+/** The events that the stream holds now, the oldest first. */
+export async function readEvents(
+  nc: NatsConnection,
+  filters: readonly string[],
+  since?: Date,
+): Promise<Seen[]> {
+  const past = await readAll(nc, EVENTS_STREAM, {
+    filter_subjects: [...filters],
+    ...(since !== undefined && { opt_start_time: since.toISOString() }),
+  });
+  return past.flatMap(({ subject, body, at }) => {
+    const read = readEvent(subject, body);
+    return read.ok ? [{ event: read.value, at }] : [];
+  });
+}

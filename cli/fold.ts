@@ -1,0 +1,69 @@
+import { type ArtifactRef, isTerminal, type TaskState } from "../shared/wire/index.ts";
+import type { Seen } from "./events.ts";
+
+/** A task as its events tell it. */
+export interface TaskView {
+  /** The task's id, or `msg_` and its message's id if it was never accepted. */
+  readonly task: string;
+  readonly executor: string;
+  readonly delegator: string;
+  readonly state: TaskState;
+  /** The highest revision seen: a control's is one more. */
+  readonly revision: number;
+  /** The last text: progress, a question, or the result. */
+  readonly content: string;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly artifacts: readonly ArtifactRef[];
+  readonly updatedAt: Date;
+}
+
+/**
+ * What a task's events add up to. Only a higher revision changes the state, and nothing changes it after the end:
+ * executors repeat events, and some send a late result after a cancellation (docs/wire.md, revisions).
+ */
+export function foldTask(seen: readonly Seen[]): TaskView | null {
+  let view: TaskView | null = null;
+  for (const next of seen) view = applyEvent(view, next);
+  return view;
+}
+
+function applyEvent(view: TaskView | null, { event, at }: Seen): TaskView {
+  const base = view ?? {
+    task: event.taskKey,
+    executor: event.from,
+    delegator: event.to,
+    state: event.state,
+    revision: 0,
+    content: "",
+    error: null,
+    artifacts: [],
+    updatedAt: at,
+  };
+  const artifacts = merge(base.artifacts, [
+    ...(event.artifact ? [event.artifact] : []),
+    ...(event.result?.artifacts ?? []),
+  ]);
+  const ended = view !== null && isTerminal(view.state);
+  if (ended || (event.revision <= base.revision && !isTerminal(event.state))) return { ...base, artifacts };
+  return {
+    ...base,
+    artifacts,
+    state: event.state,
+    revision: Math.max(base.revision, event.revision),
+    content: event.content || base.content,
+    error: event.error,
+    updatedAt: at,
+  };
+}
+
+function merge(known: readonly ArtifactRef[], more: readonly ArtifactRef[]): ArtifactRef[] {
+  return [...new Map([...known, ...more].map((artifact) => [artifact.id, artifact])).values()];
+}
+
+/** Sorts the events of many tasks by task and folds each; the task that changed last comes last. */
+export function foldTasks(seen: readonly Seen[]): TaskView[] {
+  const byTask = Map.groupBy(seen, ({ event }) => `${event.from} ${event.to} ${event.taskKey}`);
+  return [...byTask.values()]
+    .flatMap((events) => foldTask(events) ?? [])
+    .sort((a, b) => a.updatedAt.getTime() - b.updatedAt.getTime());
+}

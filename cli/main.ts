@@ -1,0 +1,70 @@
+import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
+import { errors } from "@nats-io/transport-node";
+import { Command, CommanderError } from "commander";
+import { agentsCommand } from "./agents.ts";
+import { askCommand } from "./ask.ts";
+import { cancelCommand } from "./cancel.ts";
+import { CliError, EXIT } from "./errors.ts";
+import { statusCommand } from "./status.ts";
+import { cleanLine } from "./text.ts";
+import { watchCommand } from "./watch.ts";
+
+/** The command line: `sluice <verb> …` (docs/command.md). */
+function program(): Command {
+  const sluice = new Command("sluice")
+    .description("Give tasks to agents over NATS, as any peer does, and follow them.")
+    .exitOverride()
+    .showHelpAfterError("(add --help for what is possible)");
+  for (const verb of [askCommand(), statusCommand(), watchCommand(), cancelCommand(), agentsCommand()])
+    sluice.addCommand(verb.copyInheritedSettings(sluice));
+  return sluice;
+}
+
+/** Turns whatever went wrong into one line and an exit code. */
+export function explain(error: unknown): { line: string; exitCode: number } {
+  if (error instanceof CliError) return { line: error.message, exitCode: error.exitCode };
+  if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
+    return {
+      line: "NATS answers, but has no streams of agents yet: start Sluice with `npm start`, or name another server with --nats",
+      exitCode: EXIT.unreachable,
+    };
+  if (isConnectionTrouble(error))
+    return { line: `NATS does not do its part: ${error.message}`, exitCode: EXIT.unreachable };
+  const message = error instanceof Error ? error.message : String(error);
+  return { line: `unexpected: ${message}`, exitCode: EXIT.failed };
+}
+
+const TROUBLES = [
+  JetStreamApiError,
+  errors.ClosedConnectionError,
+  errors.ConnectionError,
+  errors.NoRespondersError,
+  errors.PermissionViolationError,
+  errors.RequestError,
+  errors.TimeoutError,
+];
+
+function isConnectionTrouble(error: unknown): error is Error {
+  return TROUBLES.some((Trouble) => error instanceof Trouble);
+}
+
+/** Runs a command line and sets the process's exit code. */
+async function main(argv: readonly string[]): Promise<void> {
+  // A reader that has seen enough (`sluice watch | head`) is no error.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) =>
+    process.exit(error.code === "EPIPE" ? EXIT.ok : 1),
+  );
+  try {
+    await program().parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    // commander has said what it had to say; its code is 0 for --help.
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    else {
+      const { line, exitCode } = explain(error);
+      process.stderr.write(`sluice: ${cleanLine(line, 2_000)}\n`);
+      process.exitCode = exitCode;
+    }
+  }
+}
+
+if (import.meta.main) await main(process.argv.slice(2));

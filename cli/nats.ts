@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { serverUrl } from "../shared/config/deployment.ts";
+import { connectNats } from "../shared/nats/connect.ts";
+import { NatsError } from "../shared/nats/errors.ts";
+import { CliError, EXIT } from "./errors.ts";
+import type { Home } from "./home.ts";
+
+/** Where NATS is, and as whom to speak to it. */
+export interface Where {
+  readonly servers: readonly string[];
+  readonly credentials: string;
+  readonly ca?: string;
+}
+
+/** What the user said about NATS. */
+export interface NatsOptions {
+  /** URL, or several divided by commas. */
+  readonly nats?: string;
+  /** Path of a credentials file. */
+  readonly creds?: string;
+  /** Path of a PEM file. */
+  readonly ca?: string;
+}
+
+const DEFAULT_SERVER = "nats://127.0.0.1:4222";
+
+/**
+ * Finds NATS: `--nats`, then NATS_URL, then the local host that runs here, then `agents.yaml`, then the usual port.
+ * The credentials of `agents.yaml` go to no other servers than those it names.
+ *
+ * @throws CliError `usage` when a URL is none
+ */
+export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Home): Where {
+  const named = options.nats ?? (env.NATS_URL || undefined) ?? home.hostNats;
+  const servers = named === undefined ? (home.nats.servers ?? [DEFAULT_SERVER]) : named.split(",").map(toUrl);
+  const ours = servers.every((url) => home.nats.servers?.includes(url));
+  const ca = options.ca ?? (ours ? home.nats.ca : undefined);
+  return {
+    servers,
+    credentials:
+      options.creds !== undefined ? `file:${options.creds}` : ours ? home.nats.credentials : "none",
+    ...(ca !== undefined && { ca }),
+  };
+}
+
+function toUrl(text: string): string {
+  const trimmed = text.trim().replace(/\/$/, "");
+  const url = trimmed.includes("://") ? trimmed : `nats://${trimmed}`;
+  if (serverUrl.safeParse(url).success) return url;
+  throw new CliError(
+    EXIT.usage,
+    `NATS: expected a URL nats://HOST:PORT or tls://HOST:PORT, got "${trimmed}"`,
+  );
+}
+
+/**
+ * Connects.
+ *
+ * @throws CliError `unreachable` when nobody answers or we are refused; `usage` when a file cannot be read
+ */
+export async function openNats(where: Where): Promise<NatsConnection> {
+  const { servers, credentials } = where;
+  const ca = where.ca === undefined ? undefined : readPem(where.ca);
+  try {
+    return await connectNats({ servers, credentials, ca, name: "sluice-cli" });
+  } catch (cause) {
+    if (!(cause instanceof NatsError)) throw cause;
+    if (cause.code === "nats_credentials") throw new CliError(EXIT.usage, cause.message, { cause });
+    const advice =
+      cause.code === "nats_refused"
+        ? "check --creds"
+        : "start Sluice with `npm start`, or name a server with --nats";
+    throw new CliError(
+      EXIT.unreachable,
+      `cannot reach NATS at ${servers.join(", ")}: ${why(cause)}; ${advice}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+function why(error: NatsError): string {
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new CliError(EXIT.usage, `--ca ${path}: cannot be read`, { cause });
+  }
+}

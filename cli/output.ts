@@ -1,0 +1,53 @@
+import ora, { type Ora } from "ora";
+import { type Colours, colours, jsonLine, wantsColour } from "./text.ts";
+
+/** Where a verb writes: lines for people or JSON for programs; a spinner only on a terminal. */
+export interface Output {
+  readonly json: boolean;
+  readonly colours: Colours;
+  /** A line for people; nothing under `--json`. The text must be clean already (text.ts). */
+  line(text: string): void;
+  /** A line for programs; nothing without `--json`. */
+  record(value: unknown): void;
+  /** A remark for people, on stderr. */
+  note(text: string): void;
+  /** What is being waited for, shown by the spinner alone. */
+  waitingFor(text: string): void;
+  /** Takes the spinner away. */
+  done(): void;
+}
+
+/** The output of a process on its own stdout. */
+export function processOutput(json: boolean): Output {
+  const { stdout, stderr, env } = process;
+  const isTerminal = stdout.isTTY === true;
+  let spinner: Ora | undefined;
+  const besideSpinner = (write: () => void) => {
+    const wasSpinning = spinner?.isSpinning === true;
+    if (wasSpinning) spinner?.stop();
+    write();
+    if (wasSpinning) spinner?.start();
+  };
+  return {
+    json,
+    colours: colours(wantsColour(isTerminal, env)),
+    line(text) {
+      if (!json) besideSpinner(() => stdout.write(`${text}\n`));
+    },
+    record(value) {
+      if (json) stdout.write(`${jsonLine(value)}\n`);
+    },
+    note(text) {
+      besideSpinner(() => stderr.write(`sluice: ${text}\n`));
+    },
+    waitingFor(text) {
+      if (json || !isTerminal) return;
+      spinner ??= ora({ stream: stdout, discardStdin: false });
+      spinner.text = text;
+      if (!spinner.isSpinning) spinner.start();
+    },
+    done() {
+      spinner?.stop();
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import * as z from "zod";
+import { readLastOn } from "../shared/nats/stream-reads.ts";
+import { TASKS_STREAM, tasksConsumer } from "../shared/nats/streams.ts";
+import { readAll } from "./events.ts";
+
+/** The stream behind the key-value bucket in which agents show their cards (docs/wire.md, cards). */
+const PEERS_STREAM = "KV_A2A_PEERS";
+const PEERS_PREFIX = "$KV.A2A_PEERS.";
+
+/** What we show of a card; whatever else it holds does not matter here. */
+const cardRecord = z.looseObject({
+  agentId: z.string().min(1),
+  card: z.looseObject({
+    description: z.string().catch(""),
+    skills: z.array(z.looseObject({ id: z.string() })).catch([]),
+  }),
+  extendedCard: z.looseObject({ channel_ref: z.string().optional().catch(undefined) }).nullish(),
+  expiresAt: z.iso.datetime({ offset: true }).optional().catch(undefined),
+});
+
+/** An agent's card as far as the command uses it. */
+export interface Card {
+  readonly agentId: string;
+  readonly channelRef?: string;
+  readonly description: string;
+  readonly skills: readonly string[];
+  /** Its time is over, or it lists no skills, behind which nobody works. */
+  readonly stale: boolean;
+}
+
+/** The durable consumer by which a runtime gets its tasks. */
+export interface Durable {
+  readonly runtime: string;
+  /** Pulls that wait for a task: 0 means that nobody listens right now. */
+  readonly pulling: number;
+  /** Tasks that are not delivered yet. */
+  readonly waiting: number;
+  /** Tasks that are delivered but not acknowledged. */
+  readonly unacknowledged: number;
+}
+
+function readCard(body: Uint8Array, now: number): Card | null {
+  const parsed = cardRecord.safeParse(parseJson(body));
+  if (!parsed.success) return null;
+  const { agentId, card, extendedCard, expiresAt } = parsed.data;
+  const skills = card.skills.map(({ id }) => id);
+  return {
+    agentId,
+    description: card.description,
+    skills,
+    stale: skills.length === 0 || (expiresAt !== undefined && Date.parse(expiresAt) < now),
+    ...(extendedCard?.channel_ref && { channelRef: extendedCard.channel_ref }),
+  };
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The cards in the bucket; none when there is no bucket, or we may not read it. Deleted ones have no body. */
+export async function readCards(nc: NatsConnection, now = Date.now()): Promise<Card[]> {
+  const records = await orNothing(readAll(nc, PEERS_STREAM, { filter_subjects: `${PEERS_PREFIX}>` }));
+  const cards = (records ?? []).map(({ subject, body }) => [subject, readCard(body, now)] as const);
+  // The bucket may keep a history; the newest record of an agent counts.
+  return [...new Map(cards).values()].filter((card) => card !== null);
+}
+
+/** The card of one agent. */
+export async function findCard(nc: NatsConnection, agentId: string, now = Date.now()): Promise<Card | null> {
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  const record = await orNothing(readLastOn(jsm, PEERS_STREAM, `${PEERS_PREFIX}${agentId}`));
+  return record === null ? null : readCard(record.body, now);
+}
+
+/** All runtimes for which somebody ever made a durable consumer of tasks; empty when we may not list them. */
+export async function readDurables(nc: NatsConnection): Promise<Durable[]> {
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  const durables: Durable[] = [];
+  const prefix = tasksConsumer("");
+  await orNothing(
+    (async () => {
+      for await (const { name, num_waiting, num_pending, num_ack_pending } of jsm.consumers.list(
+        TASKS_STREAM,
+      ))
+        if (name.startsWith(prefix))
+          durables.push({
+            runtime: name.slice(prefix.length),
+            pulling: num_waiting,
+            waiting: num_pending,
+            unacknowledged: num_ack_pending,
+          });
+    })(),
+  );
+  return durables;
+}
+
+/** Whether somebody ever made a durable consumer for a runtime's tasks. */
+export async function hasDurable(nc: NatsConnection, runtime: string): Promise<boolean> {
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  return (await orNothing(jsm.consumers.info(TASKS_STREAM, tasksConsumer(runtime)))) !== null;
+}
+
+/** What the server says, or null when it says that there is none. */
+async function orNothing<T>(request: Promise<T>): Promise<T | null> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof JetStreamApiError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+import { type ArtifactRef, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
+import { type Colours, clean, cleanLine, sizeText } from "./text.ts";
+
+const LABEL_WIDTH = 10;
+
+/** `TASK_STATE_INPUT_REQUIRED` as people read it: `input required`. */
+export function stateName(state: TaskState): string {
+  return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", " ");
+}
+
+/** A state in its colour: green when done, red when it went wrong, yellow when somebody must act. */
+export function stateText(state: TaskState, c: Colours, width = 0): string {
+  const name = stateName(state).padEnd(width);
+  if (state === "TASK_STATE_COMPLETED") return c.green(name);
+  if (isTerminal(state)) return c.red(name);
+  return state === "TASK_STATE_WORKING" ? c.cyan(name) : c.yellow(name);
+}
+
+/** An artifact on one line: name, media type, size and digest. */
+export function artifactText(artifact: ArtifactRef): string {
+  const { name, mediaType, sizeBytes, digest } = artifact;
+  return [name, mediaType, sizeText(sizeBytes), digest].map((part) => cleanLine(part)).join("  ");
+}
+
+/** An event on one line: what happened, and its text or artifact. */
+export function eventLine(event: TaskEvent, c: Colours): string {
+  const text = [event.error === null ? "" : errorText(event.error), cleanLine(event.content)];
+  switch (event.kind) {
+    case "accepted":
+      return `${c.cyan("accepted".padEnd(LABEL_WIDTH))} ${cleanLine(event.taskKey)}`;
+    case "artifact":
+      return `${c.magenta("artifact".padEnd(LABEL_WIDTH))} ${event.artifact ? artifactText(event.artifact) : ""}`.trimEnd();
+    default:
+      return `${stateText(event.state, c, LABEL_WIDTH)} ${text.filter((part) => part !== "").join("  ")}`.trimEnd();
+  }
+}
+
+/** An error on one line. Many executors repeat the code in the message; it is shown once. */
+export function errorText({ code, message }: { readonly code: string; readonly message: string }): string {
+  const detail = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
+  return [code, detail]
+    .map((part) => cleanLine(part, 1_000))
+    .filter((part) => part !== "")
+    .join(": ");
+}
+
+/** The end of a task: its state, what went wrong, and then its whole text on lines of its own. */
+export function endText(event: TaskEvent, c: Colours): string {
+  const head = `${stateText(event.state, c, LABEL_WIDTH)} ${event.error === null ? "" : errorText(event.error)}`;
+  const text = clean(event.content).trimEnd();
+  return [head.trimEnd(), ...(text === "" ? [] : [text])].join("\n");
+}

@@ -1,0 +1,56 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import { CliError, EXIT } from "./errors.ts";
+import { findHome, type Home, readHome } from "./home.ts";
+import { findNats, openNats } from "./nats.ts";
+import type { Common } from "./options.ts";
+import { type Output, processOutput } from "./output.ts";
+
+/** What a verb works with. */
+export interface Session {
+  readonly nc: NatsConnection;
+  readonly home: Home;
+  readonly out: Output;
+  /** Fires at Ctrl-C, with a CliError as its reason. */
+  readonly interrupted: AbortSignal;
+}
+
+const own = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
+
+/**
+ * Connects, does a verb's work, and takes everything down again.
+ *
+ * @param work returns the exit code
+ * @throws CliError when there is no connection; whatever `work` throws
+ */
+export async function inSession(
+  options: Common,
+  work: (session: Session) => Promise<number>,
+): Promise<number> {
+  const home = readHome(findHome(process.cwd(), own));
+  const out = processOutput(options.json);
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort(new CliError(EXIT.interrupted, "interrupted"));
+  process.once("SIGINT", interrupt);
+  const nc = await openNats(findNats(options, process.env, home));
+  void tellTroubles(nc, out);
+  try {
+    return await work({ nc, home, out, interrupted: interruption.signal });
+  } finally {
+    out.done();
+    process.off("SIGINT", interrupt);
+    await nc.close();
+  }
+}
+
+/** The connection mends itself; meanwhile a person who waits should know why nothing happens. */
+async function tellTroubles(nc: NatsConnection, out: Output): Promise<void> {
+  for await (const { type } of nc.status()) {
+    if (type === "disconnect" && !nc.isClosed()) out.note("lost the connection to NATS, trying again");
+    if (type === "reconnect") out.note("NATS is back");
+  }
+}
+
+/** As whom the command acts unless `--from` says otherwise. */
+export function ownRuntime(home: Home): string {
+  return `${home.deployment}-cli`;
+}

@@ -1,0 +1,133 @@
+import { Command } from "commander";
+import * as z from "zod";
+import { TASKS_STREAM } from "../shared/nats/streams.ts";
+import { parseSubject, taskIdOf } from "../shared/wire/index.ts";
+import { CliError, EXIT } from "./errors.ts";
+import { readAll, readEvents, type Seen } from "./events.ts";
+import { foldTasks, type TaskView } from "./fold.ts";
+import { common, count, runtime, taskKey, withCommon } from "./options.ts";
+import { artifactText, errorText, eventLine, stateName, stateText } from "./render.ts";
+import { inSession, ownRuntime, type Session } from "./session.ts";
+import { table } from "./table.ts";
+import { clean, cleanLine } from "./text.ts";
+
+const DEFAULT_HOURS = 24;
+const DEFAULT_LIMIT = 20;
+
+const options = common.extend({ from: z.string().optional(), hours: z.number(), limit: z.number() });
+type Options = z.infer<typeof options>;
+
+export function statusCommand(): Command {
+  return withCommon(new Command("status"))
+    .description("show the recent tasks, or one task with all its events")
+    .argument("[task]", "a task's id", taskKey)
+    .option("--from <runtime>", "whose tasks (default: <deployment>-cli; with a task: anybody's)", runtime)
+    .option("--hours <n>", "how far back to look", count, DEFAULT_HOURS)
+    .option("--limit <n>", "how many tasks to show", count, DEFAULT_LIMIT)
+    .action(async (task: string | undefined, given: unknown) => {
+      process.exitCode = await status(task, options.parse(given));
+    });
+}
+
+async function status(task: string | undefined, given: Options): Promise<number> {
+  return inSession(given, (session) =>
+    task === undefined ? showRecent(session, given) : showTask(session, task, given.from),
+  );
+}
+
+/** A task that was sent, and of which nobody has said anything yet. */
+interface Unanswered {
+  readonly task: string;
+  readonly executor: string;
+  readonly delegator: string;
+  readonly updatedAt: Date;
+}
+
+async function showRecent({ nc, home, out }: Session, { from, hours, limit }: Options): Promise<number> {
+  const delegator = from ?? ownRuntime(home);
+  const since = new Date(Date.now() - hours * 3_600_000);
+  const seen = await readEvents(nc, [`a2a.v1.event.*.${delegator}.>`], since);
+  const sent = await readAll(nc, TASKS_STREAM, {
+    filter_subjects: `a2a.v1.task.${delegator}.>`,
+    opt_start_time: since.toISOString(),
+    headers_only: true,
+  });
+  const tasks = [...foldTasks(seen), ...unanswered(sent, seen)]
+    .sort((a, b) => a.updatedAt.getTime() - b.updatedAt.getTime())
+    .slice(-limit);
+
+  for (const task of tasks) out.record("state" in task ? task : { ...task, state: null });
+  if (tasks.length === 0) out.line(`no tasks of ${delegator} in the last ${hours} h`);
+  else
+    for (const line of table(["TASK", "STATE", "AGENT", "LAST EVENT", ""], tasks.map(rowOf))) out.line(line);
+  return EXIT.ok;
+}
+
+function rowOf(task: TaskView | Unanswered): string[] {
+  const state = "state" in task ? stateName(task.state) : "sent";
+  return [
+    task.task,
+    state,
+    task.executor,
+    localTime(task.updatedAt),
+    "state" in task ? lastWord(task) : "no answer yet",
+  ];
+}
+
+function lastWord({ error, content }: TaskView): string {
+  return cleanLine(error === null ? content : errorText(error), 60);
+}
+
+/** Tasks of which no event tells, found by their subjects alone. */
+export function unanswered(
+  sent: readonly { readonly subject: string; readonly at: Date }[],
+  seen: readonly Seen[],
+): Unanswered[] {
+  const known = new Set(seen.flatMap(({ event }) => [event.taskKey, `${event.kind}:${event.messageId}`]));
+  return sent.flatMap(({ subject, at }) => {
+    const parsed = parseSubject(subject);
+    if (parsed?.kind !== "task") return [];
+    const { from: delegator, to: executor, messageId } = parsed;
+    const task = taskIdOf(delegator, executor, messageId);
+    const keys = [task, `msg_${messageId}`, `accepted:${messageId}`];
+    return keys.some((key) => known.has(key)) ? [] : [{ task, executor, delegator, updatedAt: at }];
+  });
+}
+
+async function showTask({ nc, out }: Session, task: string, from: string | undefined): Promise<number> {
+  const seen = await readEvents(nc, [`a2a.v1.event.*.${from ?? "*"}.${task}.>`]);
+  const views = foldTasks(seen);
+  if (views.length === 0)
+    throw new CliError(
+      EXIT.failed,
+      `task ${task}: no event tells of it; it waits for its agent, or is not known`,
+    );
+  for (const view of views) {
+    const own = seen.filter(({ event }) => event.from === view.executor && event.to === view.delegator);
+    out.record({ ...view, events: own.map(({ event }) => event) });
+    for (const line of describe(view, own, out.colours)) out.line(line);
+  }
+  return EXIT.ok;
+}
+
+function describe(view: TaskView, seen: readonly Seen[], c: Session["out"]["colours"]): string[] {
+  return [
+    `${view.task}  ${stateText(view.state, c)}`,
+    `${view.delegator} → ${view.executor}`,
+    "",
+    ...seen.map(
+      ({ event, at }) =>
+        `${c.dim(localTime(at))}  ${String(event.revision).padStart(3)}  ${eventLine(event, c)}`,
+    ),
+    ...(view.artifacts.length === 0 ? [] : ["", "artifacts:"]),
+    ...view.artifacts.map((artifact) => `  ${artifactText(artifact)}`),
+    ...(view.error === null ? [] : ["", c.red(errorText(view.error))]),
+    ...(view.content.trim() === "" ? [] : ["", clean(view.content).trimEnd()]),
+  ];
+}
+
+/** `2026-08-01 12:00:09`, in the time zone of whoever looks. */
+function localTime(at: Date): string {
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19).replace("T", " ");
+}

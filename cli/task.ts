@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+import { jetstream } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { isTerminal, type TaskEvent, taskIdOf, taskMessage } from "../shared/wire/index.ts";
+import { CliError, EXIT, TimedOut } from "./errors.ts";
+import { eventsOf, type Feed, openEvents } from "./events.ts";
+
+/** What to say to an agent: a text, JSON, or both as parts of one message. */
+export type Words =
+  | string
+  | { readonly parts: readonly ({ readonly text: string } | { readonly data: unknown })[] };
+
+/** A task to send. */
+export interface Order {
+  /** The runtime as which we send. */
+  readonly from: string;
+  /** The runtime that shall do it. */
+  readonly to: string;
+  readonly channelRef: string;
+  /** A skill's slug, or `<channelRef>/<slug>`. */
+  readonly skill: string;
+  readonly message: Words;
+  /** Seconds that the executor is given, whole and positive; absent means its own default. */
+  readonly timeoutSec?: number;
+}
+
+/** A task that is on the stream. */
+export interface Sent {
+  readonly messageId: string;
+  /** The id that the task gets when it is accepted. */
+  readonly taskId: string;
+}
+
+const SUMMARY_LENGTH = 120;
+const PUBLISH_TIMEOUT_MS = 5_000;
+const PUBLISH_RETRIES = 3;
+
+/**
+ * Publishes a task as a peer does, and waits until the stream has it. Trying again is safe: the message's id makes it
+ * one (docs/wire.md, `Nats-Msg-Id`).
+ *
+ * @throws CliError `usage` when the message is larger than the server takes
+ */
+export async function sendTask(nc: NatsConnection, order: Order): Promise<Sent> {
+  const { from, to, channelRef, skill, message, timeoutSec } = order;
+  const messageId = `msg_${randomBytes(12).toString("hex")}`;
+  const outgoing = taskMessage({
+    from,
+    to,
+    messageId,
+    request: {
+      a2a: typeof message === "string" ? { kind: "text", text: message } : { message },
+      channelRef,
+      skillId: skill.includes("/") ? skill : `${channelRef}/${skill}`,
+      userVisibleSummary: summaryOf(message),
+      delivery: timeoutSec === undefined ? {} : { timeoutSec },
+    },
+    createdAt: new Date().toISOString(),
+  });
+  await publish(nc, outgoing);
+  return { messageId, taskId: taskIdOf(from, to, messageId) };
+}
+
+/**
+ * Publishes a message with its `Nats-Msg-Id` and waits for the stream's word that it is stored.
+ *
+ * @returns whether the stream had it already
+ */
+export async function publish(
+  nc: NatsConnection,
+  outgoing: { readonly subject: string; readonly msgId: string; readonly body: string },
+): Promise<boolean> {
+  const { subject, msgId, body } = outgoing;
+  const size = Buffer.byteLength(body);
+  const limit = nc.info?.max_payload ?? Number.POSITIVE_INFINITY;
+  if (size > limit)
+    throw new CliError(
+      EXIT.usage,
+      `the message has ${size} bytes as encoded; the server takes ${limit}; send less`,
+    );
+  const options = { msgID: msgId, timeout: PUBLISH_TIMEOUT_MS, retries: PUBLISH_RETRIES };
+  const { duplicate } = await jetstream(nc).publish(subject, body, options);
+  return duplicate;
+}
+
+function summaryOf(message: Words): string {
+  const parts = typeof message === "string" ? [{ text: message }] : message.parts;
+  const text = parts.map((part) => ("text" in part ? part.text : "(data)")).join(" ");
+  return [...text.slice(0, 4 * SUMMARY_LENGTH)].slice(0, SUMMARY_LENGTH).join("");
+}
+
+/** How to follow a task to its end. */
+export interface Following {
+  /** Milliseconds from the task's publication; then {@link TimedOut}. */
+  readonly timeoutMs: number;
+  readonly onSent?: (sent: Sent) => void;
+  /** Called for each event of the task, the terminal one included, repeated ones excepted. */
+  readonly onEvent?: (event: TaskEvent) => void;
+  /** Stops the waiting, not the task. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Sends a task and follows its events to the end, on an ordered consumer that is opened before the task is sent.
+ *
+ * @returns the terminal event: `rejected`, a `result`, or a `status` that says the task was cancelled
+ * @throws TimedOut when none arrived in time; the signal's reason when it fires; the client's errors
+ */
+export async function askTask(nc: NatsConnection, ask: Order & Following): Promise<TaskEvent> {
+  ask.signal?.throwIfAborted();
+  await using feed = await openEvents(nc, [`a2a.v1.event.${ask.to}.${ask.from}.>`]);
+  const sent = await sendTask(nc, ask);
+  ask.onSent?.(sent);
+  return awaitEnd(feed, sent, ask);
+}
+
+/** A task to be found among events: by its id, and by its message's if it was not accepted yet. */
+export type Known = Pick<Sent, "taskId"> & Partial<Sent>;
+
+/** Follows one task in a feed; see {@link askTask}. */
+export async function awaitEnd(feed: Feed, task: Known, following: Following): Promise<TaskEvent> {
+  const { timeoutMs, onEvent, signal } = following;
+  let timeIsUp = false;
+  const timer = setTimeout(() => {
+    timeIsUp = true;
+    feed.messages.stop();
+  }, timeoutMs);
+  const stop = () => feed.messages.stop();
+  signal?.addEventListener("abort", stop);
+  try {
+    for await (const event of eventsOfTask(eventsOf(feed), task)) {
+      onEvent?.(event);
+      if (isTerminal(event.state)) return event;
+    }
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+  }
+  signal?.throwIfAborted();
+  if (timeIsUp) throw new TimedOut(task.taskId, timeoutMs);
+  throw new CliError(EXIT.unreachable, `the connection to NATS was closed before ${task.taskId} ended`);
+}
+
+/** One task's events, each once: executors repeat what might have been lost (docs/wire.md, redelivery). */
+async function* eventsOfTask(events: AsyncIterable<TaskEvent>, task: Known): AsyncGenerator<TaskEvent> {
+  // An executor may choose ids of its own; `accepted` then binds its task id to our message.
+  let taskId = task.taskId;
+  const seen = new Set<string>();
+  for await (const event of events) {
+    if (event.kind === "accepted" && event.messageId === task.messageId) taskId = event.taskKey;
+    if (event.taskKey !== taskId && event.taskKey !== `msg_${task.messageId}`) continue;
+    const id = `${event.kind}:${event.revision}:${event.artifact?.id ?? ""}`;
+    if (!seen.has(id)) yield event;
+    seen.add(id);
+  }
+}

@@ -1,0 +1,47 @@
+import { stripVTControlCharacters } from "node:util";
+import pc from "picocolors";
+
+/**
+ * What may be printed of a text that a peer wrote: without escape sequences and control characters, which could
+ * rewrite the screen or the clipboard, and without the marks that reverse the reading direction (Unicode TR 36).
+ * Line ends and tabs stay.
+ */
+export function clean(text: string): string {
+  return stripVTControlCharacters(text.replaceAll("\r\n", "\n")).replaceAll(
+    /(?![\n\t])\p{Cc}|[\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu,
+    "",
+  );
+}
+
+/** The same on one line, cut to `max` characters. */
+export function cleanLine(text: string, max = 200): string {
+  const line = clean(text).replaceAll(/\s+/g, " ").trim();
+  const characters = [...line];
+  return characters.length <= max ? line : `${characters.slice(0, max - 1).join("")}…`;
+}
+
+/** JSON on one line in which control characters that JSON would let through are escaped, so a terminal is safe. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Whether to use colours: on a terminal, unless NO_COLOR is set (no-color.org) or the terminal is dumb. */
+export function wantsColour(isTerminal: boolean, env: NodeJS.ProcessEnv): boolean {
+  return isTerminal && !env.NO_COLOR && env.TERM !== "dumb";
+}
+
+export type Colours = ReturnType<typeof pc.createColors>;
+
+export function colours(enabled: boolean): Colours {
+  return pc.createColors(enabled);
+}
+
+/** A size in bytes for people: `12 bytes`, `3.4 kB`, `5.0 MB`. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
+  const [divisor, unit] = bytes < 1_000_000 ? [1_000, "kB"] : bytes < 1e9 ? [1_000_000, "MB"] : [1e9, "GB"];
+  return `${(bytes / divisor).toFixed(1)} ${unit}`;
+}
