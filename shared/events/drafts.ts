@@ -48,7 +48,11 @@ export function wireEvent(task: TaskRef, draft: EventDraft, revision: number, at
     case "artifact":
       return artifactEvent(task, { artifact: draft.artifact, revision }, createdAt);
     case "result":
-      return resultEvent(task, { ...draft, artifacts: draft.artifacts && [...draft.artifacts], revision }, createdAt);
+      return resultEvent(
+        task,
+        { ...draft, artifacts: draft.artifacts && [...draft.artifacts], revision },
+        createdAt,
+      );
   }
 }
 
@@ -75,7 +79,7 @@ export async function storedEvents(
 interface Decided extends TaskRef {
   readonly decidedAt: number;
   readonly clientTaskRef?: string;
-  readonly reject?: { readonly code: string; readonly message: string };
+  readonly reject?: { readonly code: ErrorCode; readonly message: string };
 }
 
 /** The event by which the admission was answered: `accepted` or `rejected`, always revision 1. */

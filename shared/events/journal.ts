@@ -53,6 +53,7 @@ export class Journal {
   /** `accepted` is the first event, and no entry holds it. */
   #revision = 1;
   #unpublished: StoredEvent[] = [];
+  #end: Entry["end"];
 
   constructor(options: {
     store: Store;
@@ -105,6 +106,7 @@ export class Journal {
   async append(make: MakeDraft): Promise<Entry> {
     const nonce = randomUUID();
     for (;;) {
+      if (this.#end !== undefined) throw new TaskEnded(this.#end);
       const at = this.#now();
       const { steps, events, ...draft } = await make({ revision: this.#revision, at });
       const entry: Entry = {
@@ -142,12 +144,14 @@ export class Journal {
     this.#place = entry.place;
     this.#revision = entry.revision;
     this.#unpublished.push(...(entry.events ?? []));
+    this.#end ??= entry.end;
   }
 
   #adopt(entry: Entry): void {
     this.#take(entry);
     this.#found(entry);
     if (entry.end !== undefined) throw new TaskEnded(entry.end);
-    if (entry.claim === true && entry.epoch > this.#head.epoch) throw new ClaimLost(this.#head.epoch, entry.epoch);
+    if (entry.claim === true && entry.epoch > this.#head.epoch)
+      throw new ClaimLost(this.#head.epoch, entry.epoch);
   }
 }

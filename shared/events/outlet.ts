@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { StoredEvent } from "../tasks/items.ts";
 import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import type { Journal } from "./journal.ts";
 import type { Addressed, Publisher } from "./publisher.ts";
@@ -17,14 +18,19 @@ export class Outlet {
   readonly #telemetry: Telemetry;
   readonly #until: () => number;
   readonly #now: () => number;
+  #resumed: boolean;
   #running: Promise<void> | undefined;
 
-  /** @param options.until until when to go on trying, in milliseconds since 1970 */
+  /**
+   * @param options.resumed whether somebody else may have published some of the events: then the stream is asked first
+   * @param options.until until when to go on trying, in milliseconds since 1970
+   */
   constructor(options: {
     journal: Journal;
     publisher: Publisher;
     task: Addressed;
     telemetry: Telemetry;
+    resumed: boolean;
     until: () => number;
     now: () => number;
   }) {
@@ -32,6 +38,7 @@ export class Outlet {
     this.#publisher = options.publisher;
     this.#task = options.task;
     this.#telemetry = options.telemetry;
+    this.#resumed = options.resumed;
     this.#until = options.until;
     this.#now = options.now;
   }
@@ -56,8 +63,9 @@ export class Outlet {
       const [event] = this.#journal.unpublished;
       if (event === undefined) return;
       try {
-        await this.#publisher.publish(this.#task, event);
-        this.#journal.markPublished(event.revision);
+        if (this.#resumed) this.#journal.markPublished(await this.#publisher.lastRevision(this.#task));
+        else await this.#publish(event);
+        this.#resumed = false;
         delay = FIRST_RETRY_MS;
       } catch (error) {
         this.#telemetry.warn("an event is not published yet", {
@@ -70,5 +78,10 @@ export class Outlet {
         delay = Math.min(delay * 2, MAX_RETRY_MS);
       }
     }
+  }
+
+  async #publish(event: StoredEvent): Promise<void> {
+    await this.#publisher.publish(this.#task, event);
+    this.#journal.markPublished(event.revision);
   }
 }

@@ -1,6 +1,6 @@
-import { headers, type NatsConnection } from "@nats-io/transport-node";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { putObject } from "../nats/objects.ts";
+import { headers, type NatsConnection } from "@nats-io/transport-node";
+import { putObject, readLastOn } from "../nats/index.ts";
 import type { StoredEvent } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import { eventSubject, msgIdOf, readEvent, type TaskRef } from "../wire/index.ts";
@@ -35,9 +35,19 @@ function msgId(task: TaskRef, event: StoredEvent): string {
   const parts = { executor: task.to, delegator: task.from, taskId: task.taskId };
   switch (event.kind) {
     case "rejected":
-      return msgIdOf({ kind: "rejected", executor: task.to, delegator: task.from, messageId: task.messageId });
+      return msgIdOf({
+        kind: "rejected",
+        executor: task.to,
+        delegator: task.from,
+        messageId: task.messageId,
+      });
     case "artifact":
-      return msgIdOf({ kind: "artifact", ...parts, artifactId: event.artifact?.id ?? "", revision: event.revision });
+      return msgIdOf({
+        kind: "artifact",
+        ...parts,
+        artifactId: event.artifact?.id ?? "",
+        revision: event.revision,
+      });
     case "status":
       return msgIdOf({ kind: "status", ...parts, revision: event.revision });
     default:
@@ -87,11 +97,10 @@ export function natsPublisher(options: {
     async lastRevision(task) {
       const nc = await connection();
       const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: PUBLISH_TIMEOUT_MS });
-      const last = await jsm.streams.getMessage(EVENTS_STREAM, {
-        last_by_subj: eventSubject(task.to, task.from, task.taskId, "*"),
-      });
+      const anyKind = eventSubject(task.to, task.from, task.taskId, "status").replace(/status$/, "*");
+      const last = await readLastOn(jsm, EVENTS_STREAM, anyKind);
       if (last === null) return 0;
-      const read = readEvent(last.subject, last.data);
+      const read = readEvent(last.subject, last.body);
       return read.ok ? read.value.revision : 0;
     },
 

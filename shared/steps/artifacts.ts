@@ -43,14 +43,19 @@ function blobOf(name: string, part: Part): Blob {
 function merge(name: string, parts: readonly Part[]): Blob {
   const texts = parts.flatMap((part) => ("text" in part ? [part.text] : []));
   const [first] = parts;
-  if (first === undefined) throw new ArtifactError(`artifact ${JSON.stringify(name)}: expected a part, got none`);
+  if (first === undefined)
+    throw new ArtifactError(`artifact ${JSON.stringify(name)}: expected a part, got none`);
   if (parts.length === 1) return blobOf(name, first);
   const { filename } = first;
   if (texts.length === parts.length)
     return blobOf(name, { text: texts.join("\n"), mediaType: first.mediaType, filename });
   const data = parts.map((part) =>
     "bytes" in part
-      ? { raw: Buffer.from(part.bytes).toString("base64"), mediaType: part.mediaType, filename: part.filename }
+      ? {
+          raw: Buffer.from(part.bytes).toString("base64"),
+          mediaType: part.mediaType,
+          filename: part.filename,
+        }
       : part,
   );
   return blobOf(name, { data: { parts: data }, filename });
@@ -62,7 +67,11 @@ function merge(name: string, parts: readonly Part[]): Blob {
  * @param id the step's name, which becomes the artifact's id
  * @throws ArtifactError when there is no part, or more than {@link MAX_ARTIFACT_BYTES}
  */
-export function encodeArtifact(taskId: string, name: string, parts: string | Part | readonly Part[]): Encoded {
+export function encodeArtifact(
+  taskId: string,
+  name: string,
+  parts: string | Part | readonly Part[],
+): Encoded {
   const list: readonly Part[] =
     typeof parts === "string" ? [{ text: parts }] : Array.isArray(parts) ? parts : [parts as Part];
   const { bytes, mediaType, filename, text } = merge(name, list);
@@ -84,7 +93,10 @@ export function encodeArtifact(taskId: string, name: string, parts: string | Par
 
 /** An artifact's id out of its name: ids take only letters, digits, `_` and `-` (docs/wire.md, artifact). */
 export function artifactIdOf(name: string): string {
-  const id = name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 128);
+  const id = name
+    .replace(/[^A-Za-z0-9_-]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 128);
   if (id === "")
     throw new ArtifactError(`artifact ${JSON.stringify(name)}: expected a name with a letter or digit in it`);
   return id;

@@ -14,11 +14,18 @@ export class NotJsonError extends Error {
 export class StepClosedError extends Error {
   override readonly name = "StepClosedError";
   constructor(name: string) {
-    super(`step ${JSON.stringify(name)}: called after the handler had ended; await every step before you return`);
+    super(
+      `step ${JSON.stringify(name)}: called after the handler had ended; await every step before you return`,
+    );
   }
 }
 
 /** An artifact that cannot be given out as it is. */
 export class ArtifactError extends Error {
   override readonly name = "ArtifactError";
+}
+
+/** The table or the bucket could not be reached for so long that this run gives up; another will go on. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
 }

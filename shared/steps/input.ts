@@ -2,7 +2,9 @@ import * as z from "zod";
 import type { Message } from "../wire/index.ts";
 
 /** A task's input, or what is wrong with it in words that name the field. */
-export type Input = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly reason: string };
+export type Input =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly reason: string };
 
 const TEXT_TYPES: ReadonlySet<string> = new Set(["string", "enum", "literal", "template_literal"]);
 

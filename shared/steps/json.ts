@@ -9,7 +9,8 @@ import { NotJsonError } from "./errors.ts";
 export function toJson(value: unknown, what: string): string {
   if (value === undefined) return "";
   const strict = (key: string, held: unknown) => {
-    const unfit = typeof held === "number" ? !Number.isFinite(held) : /bigint|function|symbol/.test(typeof held);
+    const unfit =
+      typeof held === "number" ? !Number.isFinite(held) : /bigint|function|symbol/.test(typeof held);
     if (!unfit) return held;
     const is = typeof held === "number" ? String(held) : `a ${typeof held}`;
     throw new NotJsonError(

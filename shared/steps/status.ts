@@ -18,9 +18,8 @@ export class StatusLine {
     this.#due = options.due;
   }
 
-  /** Notes a text that the journal already holds. */
-  restore(text: string, at: number): void {
-    this.#last = text;
+  /** Notes when the last text went into the journal. */
+  restore(at: number): void {
     this.#lastAt = at;
   }
 

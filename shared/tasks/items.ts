@@ -1,20 +1,10 @@
 import * as z from "zod";
+import { errorCode, taskState } from "../wire/index.ts";
 
 /**
  * The items of the table (docs/table.md). A task is a small head, written often, and a journal of immutable entries
  * `1, 2, 3…`, each put only if its place is free.
  */
-
-const taskState = z.enum([
-  "TASK_STATE_SUBMITTED",
-  "TASK_STATE_WORKING",
-  "TASK_STATE_INPUT_REQUIRED",
-  "TASK_STATE_AUTH_REQUIRED",
-  "TASK_STATE_COMPLETED",
-  "TASK_STATE_FAILED",
-  "TASK_STATE_CANCELED",
-  "TASK_STATE_REJECTED",
-]);
 
 const eventKind = z.enum(["accepted", "rejected", "status", "artifact", "result"]);
 
@@ -66,7 +56,7 @@ export const entry = z.object({
   /** The control that caused the entry. */
   control: z.object({ kind: z.string(), messageId: z.string() }).optional(),
   /** Nothing follows an entry with an end. */
-  end: z.object({ state: taskState, code: z.string().optional(), message: z.string().optional() }).optional(),
+  end: z.object({ state: taskState, code: errorCode.optional(), message: z.string().optional() }).optional(),
 });
 export type Entry = z.infer<typeof entry>;
 
@@ -101,7 +91,7 @@ export const head = z.object({
   /** The task's payload as JSON text: in place, in an item of its own, or in the bucket. */
   input: z.union([kept, z.object({ item: z.literal(true) })]).optional(),
   /** Why the task was rejected. */
-  reject: z.object({ code: z.string(), message: z.string() }).optional(),
+  reject: z.object({ code: errorCode, message: z.string() }).optional(),
   /** The step that a worker which has taken over is about to run: if it dies there, we can say where. */
   running: z.string().optional(),
   /** When somebody must look at the task again, in milliseconds since 1970; absent when nobody need. */

@@ -1,5 +1,8 @@
 import * as z from "zod";
 
+/** Receives after which SQS gives a message to its queue's dead-letter queue; the stack declares it. */
+export const MAX_RECEIVES = 5;
+
 /**
  * A JetStream message on its way through SQS (queues `tasks` and `controls`). The acknowledgement travels with it:
  * whoever decides the message acknowledges it on `ackSubject`, so the bridge keeps no state.

@@ -8,6 +8,8 @@ export const MAX_INLINE_BYTES = 32 * 1024;
 /** Values that items are too small for: objects in the bucket under `values/<taskId>/<SHA-256>`, written once. */
 export interface Values {
   put(taskId: string, bytes: Uint8Array): Promise<ValueRef>;
+  /** Where {@link Values.put} puts the bytes of this SHA-256 (lower hex). */
+  ref(taskId: string, sha256: string, bytes: number): ValueRef;
   /** @throws ValueGone when the object is no longer there */
   get(ref: ValueRef): Promise<Uint8Array>;
   /** Keeps text in place when it is small, otherwise in the bucket. */
@@ -37,13 +39,20 @@ export function s3Values(options: { bucket: string; client: () => Promise<S3Clie
   const values: Values = {
     async put(taskId, bytes) {
       const { PutObjectCommand } = await import("@aws-sdk/client-s3");
-      const key = `values/${taskId}/${createHash("sha256").update(bytes).digest("hex")}`;
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      const ref = values.ref(taskId, sha256, bytes.byteLength);
       const s3 = await client();
       await s3.send(
-        new PutObjectCommand({ Bucket: options.bucket, Key: key, Body: bytes, ContentLength: bytes.byteLength }),
+        new PutObjectCommand({
+          Bucket: options.bucket,
+          Key: ref.key,
+          Body: bytes,
+          ContentLength: bytes.byteLength,
+        }),
       );
-      return { key, bytes: bytes.byteLength };
+      return ref;
     },
+    ref: (taskId, sha256, bytes) => ({ key: `values/${taskId}/${sha256}`, bytes }),
     async get(ref) {
       const { GetObjectCommand, NoSuchKey } = await import("@aws-sdk/client-s3");
       const s3 = await client();

@@ -1,0 +1,34 @@
+import { BatchProcessor, EventType, processPartialResponse } from "@aws-lambda-powertools/batch";
+import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
+
+/** Which receive of a message this is, from 1 (SQS API: ReceiveMessage, ApproximateReceiveCount). */
+export function receives(record: SQSRecord): number {
+  return Number(record.attributes.ApproximateReceiveCount);
+}
+
+/** A copy in random order (Fisher and Yates). */
+function shuffled<T>(items: readonly T[]): T[] {
+  const copy = [...items];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j] as T, copy[i] as T]; // Both are within the array.
+  }
+  return copy;
+}
+
+/**
+ * Takes the records of a batch, all at once, and reports those that failed. If one has been received before, a record
+ * of its batch may have ended the function: then they are taken one after the other, in another order each time, so
+ * that the harmless ones get through.
+ */
+export function eachRecord(
+  event: SQSEvent,
+  take: (record: SQSRecord) => Promise<void>,
+): Promise<SQSBatchResponse> {
+  const repeated = event.Records.some((record) => receives(record) > 1);
+  const Records = repeated ? shuffled(event.Records) : event.Records;
+  return processPartialResponse({ ...event, Records }, take, new BatchProcessor(EventType.SQS), {
+    processInParallel: !repeated,
+    throwOnFullBatchFailure: false,
+  });
+}

@@ -1,0 +1,33 @@
+import deployment from "sluice:deployment";
+import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
+import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
+import middy from "@middy/core";
+import type { SQSEvent } from "aws-lambda";
+import { intake } from "../../shared/nats/index.ts";
+import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
+import { eachRecord, receives } from "../batch.ts";
+import { endedSubject, wire } from "../wiring.ts";
+import { control } from "./control.ts";
+
+const wiring = wire("control", deployment);
+const deps = {
+  ...wiring,
+  tell: async (taskId: string) =>
+    (await wiring.nats.get()).publish(endedSubject(wiring.deployment.deployment, taskId)),
+};
+const intakeDeps = {
+  ...wiring,
+  connection: () => wiring.nats.get(),
+  decide: (message: Parameters<typeof control>[1]) => control(deps, message),
+  // A control leaves no record by which it could be known again.
+  decided: async () => false,
+};
+
+/** Answers the controls that the bridge has forwarded. */
+export const handler = middy((event: SQSEvent) =>
+  eachRecord(event, (record) =>
+    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES }),
+  ),
+)
+  .use(injectLambdaContext(wiring.telemetry.logger))
+  .use(logMetrics(wiring.telemetry.metrics));

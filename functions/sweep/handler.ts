@@ -1,0 +1,19 @@
+import deployment from "sluice:deployment";
+import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
+import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
+import middy from "@middy/core";
+import type { Context } from "aws-lambda";
+import { hinter, wire } from "../wiring.ts";
+import { sweep } from "./sweep.ts";
+
+const wiring = wire("sweep", deployment);
+const deps = { ...wiring, hint: hinter() };
+
+/** Attends to every task that is due and nobody holds. */
+export const handler = middy(async (_event: unknown, context: Context) => {
+  const until = Date.now() + context.getRemainingTimeInMillis() - wiring.timing.marginMs;
+  const looked = await sweep(deps, until);
+  wiring.telemetry.count("TasksDue", looked);
+})
+  .use(injectLambdaContext(wiring.telemetry.logger))
+  .use(logMetrics(wiring.telemetry.metrics));

@@ -1,0 +1,86 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
+import { natsAccess, readEnv } from "../shared/config/env.ts";
+import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
+import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
+import { NatsLink } from "../shared/nats/index.ts";
+import { createSender } from "../shared/queues/index.ts";
+import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
+import type { WorkHint } from "../shared/tasks/messages.ts";
+import type { Store } from "../shared/tasks/store.ts";
+import { s3Values, type Values } from "../shared/tasks/values.ts";
+import { createTelemetry, type PowertoolsTelemetry } from "../shared/telemetry/index.ts";
+
+/** A request that is not answered by then is repeated, twice; all within an invocation's time. */
+const AWS_CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 } };
+/** How long a hint may wait for others to share its request, in milliseconds. */
+const LINGER_MS = 3;
+
+/** What a sandbox keeps from one invocation to the next. */
+export interface Wiring {
+  readonly deployment: DeploymentConfig;
+  readonly timing: Timing;
+  readonly telemetry: PowertoolsTelemetry;
+  readonly nats: NatsLink;
+  readonly store: Store;
+  readonly values: Values;
+  readonly publisher: Publisher;
+  readonly now: () => number;
+}
+
+/**
+ * Makes a function's clients, once per sandbox. Nothing is connected before it is used.
+ *
+ * @param name the function's, under which NATS shows its connection
+ * @param deployment what `sluice:deployment` holds
+ */
+export function wire(name: string, deployment: unknown): Wiring {
+  const parsed = parseDeployment(deployment);
+  const env = readEnv(["TABLE_NAME", "BUCKET_NAME"], process.env);
+  const nats = new NatsLink({
+    ...natsAccess(parsed, process.env),
+    name: `sluice-${parsed.deployment}-${name}`,
+  });
+  const client = DynamoDBDocumentClient.from(new DynamoDBClient(AWS_CLIENT), {
+    marshallOptions: { removeUndefinedValues: true },
+  });
+  const values = s3Values({
+    bucket: env.BUCKET_NAME,
+    client: async () => {
+      const { S3Client } = await import("@aws-sdk/client-s3");
+      return new S3Client({
+        ...AWS_CLIENT,
+        requestHandler: { connectionTimeout: 1_000, requestTimeout: 30_000 },
+      });
+    },
+  });
+  const now = Date.now;
+  return {
+    deployment: parsed,
+    timing: timingFromEnv(process.env),
+    telemetry: createTelemetry(),
+    nats,
+    store: dynamoStore({ client, table: env.TABLE_NAME }),
+    values,
+    publisher: natsPublisher({ connection: () => nats.get(), values, now }),
+    now,
+  };
+}
+
+/** Puts hints on the queue `work`, several in a request. */
+export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
+  const { WORK_QUEUE_URL } = readEnv(["WORK_QUEUE_URL"], process.env);
+  const sender = createSender({
+    client: new SQSClient(AWS_CLIENT),
+    queueUrl: WORK_QUEUE_URL,
+    lingerMs: LINGER_MS,
+  });
+  return (hint, delaySec = 0) => sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
+}
+
+/** The subject on which a running worker is told that its task has ended; only a hint, so core NATS will do. */
+export function endedSubject(deployment: string, taskId: string): string {
+  return `sluice.${deployment}.ended.${taskId}`;
+}

@@ -1,0 +1,30 @@
+import { agents } from "sluice:agents";
+import deployment from "sluice:deployment";
+import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
+import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
+import middy from "@middy/core";
+import type { Context, SQSEvent } from "aws-lambda";
+import { workHint } from "../../shared/tasks/messages.ts";
+import { eachRecord } from "../batch.ts";
+import { endedSubject, hinter, wire } from "../wiring.ts";
+import { work } from "./work.ts";
+
+const wiring = wire("work", deployment);
+const deps = {
+  ...wiring,
+  agents,
+  hint: hinter(),
+  listen: async (taskId: string, told: () => void) => {
+    const nc = await wiring.nats.get();
+    const subscription = nc.subscribe(endedSubject(wiring.deployment.deployment, taskId), { callback: told });
+    return () => subscription.unsubscribe();
+  },
+};
+
+/** Works on the task that a hint speaks of. */
+export const handler = middy((event: SQSEvent, context: Context) => {
+  const endsAt = Date.now() + context.getRemainingTimeInMillis();
+  return eachRecord(event, (record) => work(deps, workHint.parse(JSON.parse(record.body)), { endsAt }));
+})
+  .use(injectLambdaContext(wiring.telemetry.logger))
+  .use(logMetrics(wiring.telemetry.metrics));

@@ -1,0 +1,61 @@
+import type { Agent, Skill, Task } from "../../shared/agents/index.ts";
+import type { AgentPolicy, DeploymentConfig } from "../../shared/config/deployment.ts";
+import { readInput } from "../../shared/steps/input.ts";
+import type { Head } from "../../shared/tasks/items.ts";
+import type { Store } from "../../shared/tasks/store.ts";
+import type { Values } from "../../shared/tasks/values.ts";
+import { type ErrorCode, readMessage, readTaskPayload } from "../../shared/wire/index.ts";
+
+/** A task ready to be run, or why it cannot be. */
+export type TaskReading =
+  | { readonly ok: true; readonly skill: Skill; readonly policy: AgentPolicy; readonly task: Task }
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string };
+
+/** The payload's text, from wherever admission put it. */
+async function payloadText(store: Store, values: Values, head: Head): Promise<string> {
+  const { input } = head;
+  if (input !== undefined && "item" in input) {
+    const text = await store.input(head.taskId, head.digest);
+    if (text !== undefined) return text;
+  } else if (input !== undefined) return values.text(input);
+  throw new Error(`the payload of task ${head.taskId} is no longer stored`);
+}
+
+/**
+ * Finds the skill that a task is for and reads its input.
+ *
+ * @returns `invalid_envelope` naming the field when the message does not fit the skill's schema
+ */
+export async function readTask(
+  { store, values }: { store: Store; values: Values },
+  { deployment, agents, head }: { deployment: DeploymentConfig; agents: readonly Agent[]; head: Head },
+): Promise<TaskReading> {
+  const hosted = deployment.agents.find(({ runtime }) => runtime === head.to);
+  const agent = agents.find(({ id }) => id === hosted?.id);
+  const skill = agent?.skills[head.skill ?? ""];
+  if (hosted === undefined || agent === undefined || skill === undefined)
+    return { ok: false, code: "internal", message: `${head.to} no longer has the skill ${head.skill}` };
+
+  const payload = readTaskPayload(JSON.parse(await payloadText(store, values, head)));
+  if (!payload.ok) return { ok: false, code: "invalid_envelope", message: payload.reason };
+  const message = readMessage(payload.value.a2a);
+  const input = await readInput(skill.input, message);
+  if (!input.ok) return { ok: false, code: "invalid_envelope", message: `invalid_envelope: ${input.reason}` };
+  const settings = await agent.settings.parseAsync(hosted.settings ?? {});
+
+  const { taskId, from, to, deadline, clientTaskRef } = head;
+  const { contextId } = payload.value;
+  const task = {
+    id: taskId,
+    from,
+    to,
+    skill: head.skill ?? "",
+    input: input.value,
+    message,
+    settings,
+    deadline,
+    ...(contextId === undefined ? {} : { contextId }),
+    ...(clientTaskRef === undefined ? {} : { clientTaskRef }),
+  };
+  return { ok: true, skill, policy: hosted.policy, task };
+}

@@ -1,0 +1,23 @@
+import type { Entry, Head } from "../tasks/items.ts";
+import type { Store } from "../tasks/store.ts";
+import { firstEvent } from "./drafts.ts";
+import type { Publisher } from "./publisher.ts";
+
+/**
+ * Publishes what of a task is not on the stream yet, the lowest first, and records it. For those who find a task as
+ * others have left it.
+ *
+ * @param entries the whole journal, in order
+ * @throws when NATS or the table cannot be reached
+ */
+export async function catchUp(
+  { store, publisher }: { store: Store; publisher: Publisher },
+  head: Head,
+  entries: readonly Entry[],
+): Promise<void> {
+  const onStream = Math.max(head.published, await publisher.lastRevision(head));
+  const events = [firstEvent(head), ...entries.flatMap((entry) => entry.events ?? [])];
+  for (const event of events) if (event.revision > onStream) await publisher.publish(head, event);
+  const last = entries.at(-1);
+  if (last !== undefined) await store.settle(head.taskId, last.revision, last.end?.state);
+}

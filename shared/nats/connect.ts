@@ -1,0 +1,154 @@
+import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
+import { readCredentials } from "./credentials.ts";
+import { within } from "./deadline.ts";
+import { NatsError } from "./errors.ts";
+
+/** Where NATS is and as whom to speak to it. */
+export interface NatsSettings {
+  /** URLs `nats://HOST:PORT` or `tls://HOST:PORT`, at least one. */
+  readonly servers: readonly string[];
+  /** `none` or `file:PATH`; see {@link readCredentials}. */
+  readonly credentials: string;
+  /** The PEM text of the authority that signed the servers' certificates; TLS is then required. */
+  readonly ca?: string | undefined;
+  /** The client's name as the server shows it; the inbox prefix is `_INBOX_` and this name. */
+  readonly name: string;
+}
+
+/** How long one server may take to answer when connecting, in milliseconds. */
+const CONNECT_MS = 3_000;
+/** A sandbox that paused for longer than this may have lost its connection unnoticed, in milliseconds. */
+const PAUSE_MS = 5_000;
+/** How long a connection may take to prove that it lives, in milliseconds. */
+const PROBE_MS = 2_000;
+/** Milliseconds between two attempts to reconnect. */
+const RECONNECT_MS = 200;
+
+/**
+ * Connects to the first of the servers that answers. The connection reconnects by itself for as long as it is open.
+ *
+ * Its inboxes start with `_INBOX_<name>` rather than `_INBOX`, so that an operator can allow this client its own
+ * replies and nobody else's (NATS docs: "Authorization", private inboxes).
+ *
+ * @throws NatsError `nats_unreachable`, `nats_refused` or `nats_credentials`
+ */
+export async function connectNats(settings: NatsSettings): Promise<NatsConnection> {
+  const login = await readCredentials(settings.credentials);
+  const secured = settings.ca !== undefined || settings.servers.some((url) => url.startsWith("tls://"));
+  try {
+    return await connect({
+      ...login,
+      servers: [...settings.servers],
+      name: settings.name,
+      inboxPrefix: `_INBOX_${settings.name.replaceAll(/[^A-Za-z0-9_-]/g, "-")}`,
+      timeout: CONNECT_MS,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: RECONNECT_MS,
+      pingInterval: 10_000,
+      ...(secured ? { tls: settings.ca === undefined ? {} : { ca: settings.ca } } : {}),
+    });
+  } catch (cause) {
+    throw connectError(settings, cause);
+  }
+}
+
+function connectError(settings: NatsSettings, cause: unknown): NatsError {
+  const servers = settings.servers.join(", ");
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  if (cause instanceof errors.AuthorizationError || cause instanceof errors.UserAuthenticationExpiredError)
+    return new NatsError(
+      "nats_refused",
+      `NATS at ${servers} refused the credentials (${reason}); check the deployment's nats.credentials`,
+      { cause },
+    );
+  return new NatsError(
+    "nats_unreachable",
+    `NATS at ${servers} cannot be reached (${reason}); check that it runs and that nats.servers names it`,
+    { cause },
+  );
+}
+
+/**
+ * The one connection of a sandbox, opened when first asked for. Lambda freezes a sandbox between invocations, timers
+ * and all, so a connection may be dead without the client knowing: after a pause, or while it reconnects, it must
+ * first answer a flush, and is replaced if it does not.
+ */
+export class NatsLink {
+  readonly #settings: NatsSettings;
+  readonly #now: () => number;
+  #connection: NatsConnection | undefined;
+  #opening: Promise<NatsConnection> | undefined;
+  #lastUse = 0;
+  #disconnected = false;
+
+  /** @param now the clock, in milliseconds; it only measures pauses */
+  constructor(settings: NatsSettings, now: () => number = Date.now) {
+    this.#settings = settings;
+    this.#now = now;
+  }
+
+  /**
+   * The connection, proven to live if there is any doubt.
+   *
+   * @throws NatsError when there is none to be had
+   */
+  async get(): Promise<NatsConnection> {
+    const current = this.#connection;
+    if (current !== undefined && this.#opening === undefined && !this.#doubtful(current)) {
+      this.#lastUse = this.#now();
+      return current;
+    }
+    this.#opening ??= this.#renew().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  /** Closes the connection, if there is one; what was published before is sent first. */
+  async close(): Promise<void> {
+    const connection = await (this.#opening ?? this.#connection);
+    this.#connection = undefined;
+    if (connection === undefined || connection.isClosed()) return;
+    await within(connection.flush(), PROBE_MS);
+    await within(connection.close(), PROBE_MS);
+  }
+
+  #doubtful(connection: NatsConnection): boolean {
+    return connection.isClosed() || this.#disconnected || this.#now() - this.#lastUse > PAUSE_MS;
+  }
+
+  async #renew(): Promise<NatsConnection> {
+    const current = this.#connection;
+    if (current !== undefined) {
+      if (await lives(current)) {
+        this.#lastUse = this.#now();
+        return current;
+      }
+      this.#connection = undefined;
+      void within(current.close(), PROBE_MS);
+    }
+    const fresh = await connectNats(this.#settings);
+    this.#connection = fresh;
+    this.#disconnected = false;
+    this.#lastUse = this.#now();
+    void this.#watch(fresh);
+    return fresh;
+  }
+
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const status of connection.status()) {
+      if (connection !== this.#connection) return;
+      if (status.type === "disconnect") this.#disconnected = true;
+      if (status.type === "reconnect") this.#disconnected = false;
+    }
+  }
+}
+
+async function lives(connection: NatsConnection): Promise<boolean> {
+  if (connection.isClosed()) return false;
+  const answered = connection.flush().then(
+    () => true,
+    () => false,
+  );
+  return (await within(answered, PROBE_MS)) === true;
+}

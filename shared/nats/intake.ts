@@ -1,0 +1,88 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Timing } from "../config/timing.ts";
+import { type Forwarded, forwarded } from "../tasks/messages.ts";
+import { errorFields, type Telemetry } from "../telemetry/index.ts";
+import { type Delivery, fetchDelivery, nakDelay, settleDelivery, type Verdict } from "./delivery.ts";
+
+/** What the two functions that take JetStream messages from SQS have in common. */
+export interface IntakeDeps {
+  readonly connection: () => Promise<NatsConnection>;
+  readonly telemetry: Telemetry;
+  readonly timing: Timing;
+  /** What becomes of a message; a throw means that something could not be reached. */
+  readonly decide: (message: Delivery) => Promise<Verdict>;
+  /** Whether the message has been decided before: then it was another of its batch that ended the function. */
+  readonly decided: (message: Forwarded) => Promise<boolean>;
+}
+
+/** One record of SQS. */
+export interface IntakeRecord {
+  readonly body: string;
+  /** Which receive this is, from 1. */
+  readonly receives: number;
+  /** The receive after which the queue gives the message to its dead-letter queue. */
+  readonly maxReceives: number;
+}
+
+/** The message has crashed its function on every receive before; it goes to the dead-letter queue. */
+export class PoisonMessage extends Error {
+  override readonly name = "PoisonMessage";
+}
+
+/**
+ * Takes one forwarded message to its end: decided and acknowledged, terminated, or given back to JetStream with a
+ * growing delay. JetStream owns the retries: whatever cannot be reached, SQS's copy is done, since an unacknowledged
+ * message comes again by itself. So what SQS delivers a second time has killed its function, and on its last receive
+ * it is terminated instead of tried.
+ *
+ * @throws PoisonMessage when the record belongs into the dead-letter queue
+ */
+export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<void> {
+  const message = forwarded.parse(JSON.parse(record.body));
+  try {
+    if (record.receives >= record.maxReceives && !(await deps.decided(message)))
+      return await bury(deps, message, record.receives);
+    const nc = await deps.connection();
+    const verdict = await deps.decide(await fetchDelivery(nc, message));
+    if ("term" in verdict) {
+      deps.telemetry.warn("a message is terminated", { ...fields(message), reason: verdict.term });
+      deps.telemetry.count("MessagesTerminated");
+    }
+    // The decision is durable; without the confirmation the message comes again and is answered again.
+    if (!(await settleDelivery(nc, message.ackSubject, verdict))) deps.telemetry.count("AcksUnconfirmed");
+  } catch (error) {
+    if (error instanceof PoisonMessage) throw error;
+    await giveBack(deps, message, error);
+  }
+}
+
+function fields({ stream, seq, subject, deliveries }: Forwarded): Record<string, unknown> {
+  return { stream, seq, subject, deliveries };
+}
+
+async function giveBack(
+  { connection, telemetry, timing }: IntakeDeps,
+  message: Forwarded,
+  error: unknown,
+): Promise<void> {
+  const nakMs = nakDelay(message.deliveries, timing);
+  telemetry.warn("a message is given back", { ...fields(message), nakMs, ...errorFields(error) });
+  telemetry.count("MessagesGivenBack");
+  try {
+    await settleDelivery(await connection(), message.ackSubject, { nakMs });
+  } catch (unreachable) {
+    telemetry.warn("NATS is out of reach; the message comes again by itself", errorFields(unreachable));
+  }
+}
+
+async function bury(
+  { connection, telemetry }: IntakeDeps,
+  message: Forwarded,
+  receives: number,
+): Promise<never> {
+  telemetry.error("a message has ended its function on every receive", { ...fields(message), receives });
+  telemetry.count("MessagesPoisonous");
+  const reason = `the function died ${receives - 1} times on it`;
+  await settleDelivery(await connection(), message.ackSubject, { term: reason }).catch(() => false);
+  throw new PoisonMessage(`${message.stream} ${message.seq}: ${reason}`);
+}

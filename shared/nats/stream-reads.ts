@@ -1,0 +1,44 @@
+import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
+
+/** A message as its stream stores it. */
+export interface StreamMessage {
+  readonly subject: string;
+  /** First value of each header, by its name as it was sent. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** When the stream stored it, in milliseconds since 1970. */
+  readonly time: number;
+}
+
+/**
+ * Reads a message by its sequence.
+ *
+ * @returns null when the sequence has left the stream (or never was in it)
+ * @throws JetStreamApiError when the stream does not exist, or the client's errors when NATS does not answer
+ */
+export async function readBySeq(
+  jsm: JetStreamManager,
+  stream: string,
+  seq: number,
+): Promise<StreamMessage | null> {
+  return plain(await jsm.streams.getMessage(stream, { seq }));
+}
+
+/**
+ * Reads the last message on a subject.
+ *
+ * @returns null when the stream holds none
+ */
+export async function readLastOn(
+  jsm: JetStreamManager,
+  stream: string,
+  subject: string,
+): Promise<StreamMessage | null> {
+  return plain(await jsm.streams.getMessage(stream, { last_by_subj: subject }));
+}
+
+function plain(stored: StoredMsg | null): StreamMessage | null {
+  if (stored === null) return null;
+  const headers = Object.fromEntries(stored.header.keys().map((name) => [name, stored.header.get(name)]));
+  return { subject: stored.subject, headers, body: stored.data, time: stored.time.getTime() };
+}

@@ -1,0 +1,92 @@
+import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
+import { agentId, type ErrorCode, skillSlug, type TaskRequest } from "../wire/index.ts";
+
+/** What is decided about a task request: its skill and its bounds, or why not. */
+export type Decision =
+  | { readonly accepted: true; readonly skill: string; readonly timeoutMs: number; readonly depth: number }
+  | { readonly accepted: false; readonly code: ErrorCode; readonly message: string };
+
+/** What every peer may call the skill `task` (docs/wire.md, skill ids). */
+const TASK_ALIAS = "general_task";
+
+const VISIBILITIES: ReadonlySet<string> = new Set(["proxy", "transparent"]);
+const TRANSCRIPTS: ReadonlySet<string> = new Set(["delegator", "mirror"]);
+
+function refuse(code: ErrorCode, detail: string): Decision {
+  return { accepted: false, code, message: `${code}: ${detail}` };
+}
+
+/** Delivery modes that need a shared conversation are refused; any other is served (docs/wire.md, admission). */
+function deliveryProblem(delivery: NonNullable<TaskRequest["delivery"]>): string | undefined {
+  const { resultVisibility, discordTranscriptMode, shareDiscordContext, discordContext, coPresentFrom } =
+    delivery;
+  if (resultVisibility && !VISIBILITIES.has(resultVisibility))
+    return "delivery.resultVisibility: expected proxy or transparent";
+  if (discordTranscriptMode && !TRANSCRIPTS.has(discordTranscriptMode))
+    return "delivery.discordTranscriptMode: expected delegator or mirror";
+  if (shareDiscordContext === true) return "delivery.shareDiscordContext: shared context is not served";
+  if (discordContext !== undefined && Object.values(discordContext).some((value) => value !== ""))
+    return "delivery.discordContext: shared context is not served";
+  if (coPresentFrom) return "delivery.coPresentFrom: co-presence is not served";
+  return undefined;
+}
+
+/** The skill of that slug: the agent's own, with `general_task` standing for `task`. */
+function skillOf(agent: HostedAgent, slug: string): { slug: string; known: boolean } {
+  const has = (wanted: string) => agent.skills.some((skill) => skill.slug === wanted);
+  const meant = slug === TASK_ALIAS && !has(TASK_ALIAS) ? "task" : slug;
+  return { slug: meant, known: has(meant) };
+}
+
+/**
+ * Decides whether an agent takes a task: the first rule that fails gives the code (docs/wire.md, admission).
+ *
+ * @param to the runtime that the subject addresses; it is one of the deployment's
+ */
+export function decide(
+  deployment: DeploymentConfig,
+  parties: { readonly from: string; readonly to: string },
+  request: TaskRequest,
+): Decision {
+  const { from, to } = parties;
+  const origin = request.originRuntimeRef?.runtimeAgentId;
+  if (origin && (!agentId.safeParse(origin).success || origin !== from))
+    return refuse("invalid_envelope", "originRuntimeRef.runtimeAgentId: expected the sender's runtime id");
+  const bot = request.originRuntimeRef?.botAgentId;
+  if (bot && !agentId.safeParse(bot).success)
+    return refuse("invalid_envelope", "originRuntimeRef.botAgentId: expected an agent id");
+
+  const agent = deployment.agents.find(({ channelRef }) => channelRef === request.channelRef);
+  if (agent === undefined)
+    return refuse(
+      "channel_not_enabled",
+      `channelRef: no agent here has ${JSON.stringify(request.channelRef)}`,
+    );
+  if (agent.runtime !== to)
+    return refuse("invalid_envelope", `channelRef: belongs to ${agent.runtime}, but the task went to ${to}`);
+
+  const { policy } = agent;
+  const welcome = policy.acceptFromRuntimes;
+  if (!welcome.includes("*") && !welcome.includes(from))
+    return refuse("sender_not_allowed", `sender ${from} is not accepted`);
+
+  const slug = skillSlug(request.skillId);
+  if (slug === null)
+    return refuse("unknown_skill", "skillId: expected a slug, or a channelRef, / and a slug");
+  const skill = skillOf(agent, slug);
+  if (policy.acceptSkills.length > 0 && !policy.acceptSkills.includes(skill.slug))
+    return refuse("skill_not_allowed", `skill ${slug} is not accepted`);
+  if (!skill.known) return refuse("unknown_skill", `the agent has no skill ${slug}`);
+
+  const problem = deliveryProblem(request.delivery);
+  if (problem !== undefined) return refuse("policy_denied", problem);
+
+  const { timeoutSec, maxDelegationDepth } = request.delivery;
+  const seconds = timeoutSec !== undefined && timeoutSec > 0 ? timeoutSec : policy.timeoutSec.default;
+  return {
+    accepted: true,
+    skill: skill.slug,
+    timeoutMs: Math.min(seconds, policy.timeoutSec.max) * 1_000,
+    depth: Math.max(0, Math.min(maxDelegationDepth ?? 0, policy.maxDelegationDepth)),
+  };
+}

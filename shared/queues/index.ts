@@ -1,0 +1,3 @@
+export * from "./depth.ts";
+export * from "./json.ts";
+export * from "./sender.ts";
