@@ -22,86 +22,52 @@ export interface NatsOverride {
   readonly credentials?: string;
 }
 
-export interface FunctionsProps {
+export interface SluiceFunctionProps {
+  readonly description: string;
+  /** The folder of its bundle. */
+  readonly folder: string;
   readonly storage: Storage;
   readonly queues: Queues;
-  /** Each function's bundle. */
-  readonly folders: Readonly<Record<FunctionName, string>>;
   readonly nats: NatsOverride;
 }
 
-/** The functions with their roles, logs and event source mappings. */
-export class Functions extends Construct {
-  readonly all: Readonly<Record<FunctionName, LambdaFunction>>;
-  readonly #props: FunctionsProps;
+/** A function with its role, its logs and the queues that it consumes. */
+export class SluiceFunction extends Construct {
+  readonly function: LambdaFunction;
 
-  constructor(scope: Construct, id: string, props: FunctionsProps) {
-    super(scope, id);
-    this.#props = props;
-    this.all = {
-      bridge: this.#make("bridge", "Forwards NATS messages to the queues"),
-      admit: this.#make("admit", "Decides each task once"),
-      control: this.#make("control", "Answers cancel and status"),
-      work: this.#make("work", "Runs the agents' handlers"),
-      sweep: this.#make("sweep", "Picks up whatever is due and nobody holds"),
-    };
-    for (const queue of QUEUE_NAMES) this.#consume(queue);
-  }
-
-  #make(name: FunctionName, description: string): LambdaFunction {
-    const scope = new Construct(this, name);
+  constructor(scope: Construct, name: FunctionName, props: SluiceFunctionProps) {
+    super(scope, name);
     const { memoryMb, timeoutSec } = FUNCTION_SIZES[name];
-    const logGroup = new LogGroup(scope, "Logs", {
+    const logGroup = new LogGroup(this, "Logs", {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    return new LambdaFunction(scope, "Function", {
-      description,
+    this.function = new LambdaFunction(this, "Default", {
+      description: props.description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       handler: "index.handler",
-      code: Code.fromAsset(this.#props.folders[name]),
+      code: Code.fromAsset(props.folder),
       memorySize: memoryMb,
       timeout: Duration.seconds(timeoutSec),
-      environment: this.#environment(name),
-      role: this.#role(scope, name, logGroup),
+      environment: environmentOf(name, props),
+      role: this.#role(name, props, logGroup),
       logGroup,
       ...(name === "bridge" && { reservedConcurrentExecutions: BRIDGE_CONCURRENCY }),
       // The schedule starts the next run anyway; a run of the past is of no use to anybody.
       ...((name === "bridge" || name === "sweep") && { retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
     });
-  }
-
-  #environment(name: FunctionName): Record<string, string> {
-    const { storage, queues, nats } = this.#props;
-    const url = (queue: QueueName) => queues.pairs[queue].queue.queueUrl;
-    const storageNames = { TABLE_NAME: storage.table.tableName, BUCKET_NAME: storage.bucket.bucketName };
-    const own: Record<FunctionName, Record<string, string>> = {
-      bridge: { TASKS_QUEUE_URL: url("tasks"), CONTROLS_QUEUE_URL: url("controls") },
-      admit: { ...storageNames, WORK_QUEUE_URL: url("work") },
-      control: storageNames,
-      work: { ...storageNames, WORK_QUEUE_URL: url("work") },
-      sweep: { ...storageNames, WORK_QUEUE_URL: url("work") },
-    };
-    return {
-      ...own[name],
-      ...(nats.servers !== undefined && { NATS_SERVERS: nats.servers }),
-      ...(nats.credentials !== undefined && { NATS_CREDENTIALS: nats.credentials }),
-      POWERTOOLS_SERVICE_NAME: name,
-      POWERTOOLS_METRICS_NAMESPACE: "Sluice",
-      LOG_LEVEL: "INFO",
-      NODE_OPTIONS: "--enable-source-maps",
-    };
+    for (const queue of QUEUE_NAMES)
+      if (CONSUMPTION[queue].consumer === name) this.#consume(queue, props.queues);
   }
 
   /** A role of its own, for AWS's managed one may write to every log group. */
-  #role(scope: Construct, name: FunctionName, logGroup: LogGroup): Role {
-    const { storage, queues } = this.#props;
+  #role(name: FunctionName, { storage, queues }: SluiceFunctionProps, logGroup: LogGroup): Role {
     const logs = new PolicyStatement({
       actions: ["logs:CreateLogStream", "logs:PutLogEvents"],
       resources: [logGroup.logGroupArn],
     });
-    const role = new Role(scope, "Role", {
+    const role = new Role(this, "Role", {
       assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
       inlinePolicies: {
         sluice: new PolicyDocument({ statements: [logs, ...statementsFor(name, storage, queues)] }),
@@ -115,14 +81,40 @@ export class Functions extends Construct {
     return role;
   }
 
-  #consume(queue: QueueName): void {
-    const { consumer, batchSize, maxConcurrency } = CONSUMPTION[queue];
-    new EventSourceMapping(this.all[consumer], "Source", {
-      target: this.all[consumer],
-      eventSourceArn: this.#props.queues.pairs[queue].queue.queueArn,
+  #consume(queue: QueueName, queues: Queues): void {
+    const { batchSize, maxConcurrency } = CONSUMPTION[queue];
+    new EventSourceMapping(this, "Source", {
+      target: this.function,
+      eventSourceArn: queues[queue].queue.queueArn,
       batchSize,
       maxConcurrency,
       reportBatchItemFailures: true,
     });
   }
+}
+
+/** What a function is told (shared/config/env.ts reads it). */
+function environmentOf(name: FunctionName, props: SluiceFunctionProps): Record<string, string> {
+  const { storage, queues, nats } = props;
+  const stored = { TABLE_NAME: storage.table.tableName, BUCKET_NAME: storage.bucket.bucketName };
+  const hints = { WORK_QUEUE_URL: queues.work.queue.queueUrl };
+  const own: Record<FunctionName, Record<string, string>> = {
+    bridge: {
+      TASKS_QUEUE_URL: queues.tasks.queue.queueUrl,
+      CONTROLS_QUEUE_URL: queues.controls.queue.queueUrl,
+    },
+    admit: { ...stored, ...hints },
+    control: stored,
+    work: { ...stored, ...hints },
+    sweep: { ...stored, ...hints },
+  };
+  return {
+    ...own[name],
+    ...(nats.servers !== undefined && { NATS_SERVERS: nats.servers }),
+    ...(nats.credentials !== undefined && { NATS_CREDENTIALS: nats.credentials }),
+    POWERTOOLS_SERVICE_NAME: name,
+    POWERTOOLS_METRICS_NAMESPACE: "Sluice",
+    LOG_LEVEL: "INFO",
+    NODE_OPTIONS: "--enable-source-maps",
+  };
 }

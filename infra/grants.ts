@@ -53,7 +53,7 @@ const CONSUME = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttribu
 export function statementsFor(name: FunctionName, storage: Storage, queues: Queues): PolicyStatement[] {
   const grant = GRANTS[name];
   const arns = (names: readonly QueueName[] | undefined) =>
-    (names ?? []).map((queue) => queues.pairs[queue].queue.queueArn);
+    (names ?? []).map((queue) => queues[queue].queue.queueArn);
   const allowed = [
     { actions: prefixed("dynamodb", grant.table), resources: [storage.table.tableArn] },
     { actions: grant.dueIndex ? ["dynamodb:Query"] : [], resources: [indexArn(storage.table)] },

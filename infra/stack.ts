@@ -1,8 +1,8 @@
 import { type App, CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import type { FunctionName } from "./bundle.ts";
-import { Functions, type NatsOverride } from "./functions.ts";
-import { Queues } from "./queues.ts";
+import { type NatsOverride, SluiceFunction } from "./functions.ts";
+import { QueuePair, type Queues } from "./queues.ts";
 import { Schedules } from "./schedules.ts";
 import { QUEUE_NAMES, VALUES_KEPT_DAYS } from "./sizes.ts";
 import { Storage } from "./storage.ts";
@@ -19,21 +19,32 @@ export class SluiceStack extends Stack {
   constructor(app: App, id: string, props: SluiceStackProps) {
     super(app, id, props);
     const storage = new Storage(this, "Storage", { valuesExpireDays: valuesExpireDays(props.deployment) });
-    const queues = new Queues(this, "Queues");
-    const functions = new Functions(this, "Functions", {
-      storage,
-      queues,
-      folders: props.folders,
-      nats: props.nats ?? {},
-    });
-    new Schedules(this, "Schedules", functions);
+    const queues: Queues = {
+      tasks: new QueuePair(this, "Tasks", "tasks"),
+      controls: new QueuePair(this, "Controls", "controls"),
+      work: new QueuePair(this, "Work", "work"),
+    };
+    const make = (name: FunctionName, description: string) =>
+      new SluiceFunction(this, name, {
+        description,
+        folder: props.folders[name],
+        storage,
+        queues,
+        nats: props.nats ?? {},
+      });
+    const bridge = make("bridge", "Forwards NATS messages to the queues");
+    make("admit", "Decides each task once");
+    make("control", "Answers cancel and status");
+    make("work", "Runs the agents' handlers");
+    const sweep = make("sweep", "Picks up whatever is due and nobody holds");
+    new Schedules(this, "Schedules", { bridge, sweep });
 
     new CfnOutput(this, "TableName", { value: storage.table.tableName });
     new CfnOutput(this, "BucketName", { value: storage.bucket.bucketName });
     for (const name of QUEUE_NAMES) {
       const title = `${name[0]?.toUpperCase()}${name.slice(1)}`;
-      new CfnOutput(this, `${title}QueueUrl`, { value: queues.pairs[name].queue.queueUrl });
-      new CfnOutput(this, `${title}DeadQueueUrl`, { value: queues.pairs[name].dead.queueUrl });
+      new CfnOutput(this, `${title}QueueUrl`, { value: queues[name].queue.queueUrl });
+      new CfnOutput(this, `${title}DeadQueueUrl`, { value: queues[name].dead.queueUrl });
     }
   }
 }
