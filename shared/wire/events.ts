@@ -2,7 +2,7 @@ import type { ArtifactRef } from "./artifacts.ts";
 import { BINDING, VERSION } from "./envelope.ts";
 import { rejectionKey } from "./ids.ts";
 import { msgIdOf } from "./msg-ids.ts";
-import { cutToFit, eventSize, MAX_EVENT_BYTES } from "./sizes.ts";
+import { cutToFit } from "./sizes.ts";
 import type { ErrorCode, TaskState, WireError } from "./states.ts";
 import { type EventKind, eventSubject } from "./subjects.ts";
 
@@ -40,10 +40,7 @@ export function acceptedEvent(task: TaskRef, createdAt: string): WireEvent {
   });
 }
 
-/**
- * The only event of a task that is not accepted. `clientTaskRef` is echoed as it came, or left out where the event
- * would grow over its bound by it: peers refuse another value, but not none.
- */
+/** The only event of a task that is not accepted. `clientTaskRef` is echoed as it came: peers refuse another. */
 export function rejectedEvent(
   task: TaskRef,
   rejection: { readonly clientTaskRef?: string; readonly code: ErrorCode; readonly message: string },
@@ -52,7 +49,7 @@ export function rejectedEvent(
   const { messageId } = task;
   const key = rejectionKey(messageId);
   const { clientTaskRef, ...error } = rejection;
-  const event = envelop("rejected", task, createdAt, key, {
+  return envelop("rejected", task, createdAt, key, {
     messageId,
     revision: 1,
     msgId: msgIdOf({ kind: "rejected", executor: task.to, delegator: task.from, messageId }),
@@ -65,7 +62,6 @@ export function rejectedEvent(
       revision: 1,
     },
   });
-  return clientTaskRef && eventSize(event) > MAX_EVENT_BYTES ? rejectedEvent(task, error, createdAt) : event;
 }
 
 /** A change of state, or a word about the progress. `content` should fit, see {@link cutToFit}. */

@@ -51,6 +51,7 @@ export interface TaskRequest {
   readonly channelRef: string;
   readonly skillId: string;
   readonly userVisibleSummary?: string;
+  /** At most 1,024 characters. */
   readonly clientTaskRef?: string;
   readonly contextId?: string;
   readonly delivery: Delivery;
@@ -58,6 +59,12 @@ export interface TaskRequest {
   readonly originRuntimeRef?: OriginRuntimeRef;
 }
 
+/** It is stored with the decision, and echoed by a rejection (docs/wire.md §10). */
+const MAX_CLIENT_TASK_REF = 1_024;
+
+const clientTaskRef = z
+  .string()
+  .max(MAX_CLIENT_TASK_REF, `expected at most ${MAX_CLIENT_TASK_REF} characters`);
 const filled = z.string().refine((text) => text.trim() !== "", "expected text that is not blank");
 const optionalAgentId = optionalText.pipe(agentId.optional());
 
@@ -96,7 +103,7 @@ const taskRequest: z.ZodType<TaskRequest> = z
     channelRef: filled,
     skillId: filled,
     userVisibleSummary: optionalText,
-    clientTaskRef: optionalText,
+    clientTaskRef: optionalText.pipe(clientTaskRef.optional()),
     contextId: optionalText,
     delivery: optional(delivery).transform((found) => found ?? {}),
     originRequester: texts("discordUserId", "discordUsername", "discordGuildId"),
@@ -113,7 +120,7 @@ const taskRequest: z.ZodType<TaskRequest> = z
   })
   .transform(given);
 
-const echoed = z.object({ clientTaskRef: z.string().min(1) });
+const echoed = z.object({ clientTaskRef: clientTaskRef.min(1) });
 
 /** A task's request, or why it is answered with `invalid_envelope`, and what that answer echoes. */
 export type TaskReading =

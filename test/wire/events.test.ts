@@ -4,8 +4,6 @@ import {
   acceptedEvent,
   artifactEvent,
   artifactRef,
-  eventSize,
-  MAX_EVENT_BYTES,
   rejectedEvent,
   resultEvent,
   statusEvent,
@@ -121,12 +119,4 @@ test("an error's message is cut at its bound", () => {
   assert.equal(event("x".repeat(8_192)).length, 8_192);
   assert.equal(event("x".repeat(8_193)).length, 8_192);
   assert.equal(event("\u0001".repeat(8_192)).length, 1_365);
-});
-
-test("a reference that is too long to echo is left out", () => {
-  const rejection = (clientTaskRef: string) =>
-    rejectedEvent(task, { clientTaskRef, code: "policy_denied", message: "no" }, CREATED_AT);
-  const room = MAX_EVENT_BYTES - eventSize(rejection("x")) + 1;
-  assert.equal(eventSize(rejection("x".repeat(room))), MAX_EVENT_BYTES);
-  assert.equal("clientTaskRef" in JSON.parse(rejection("x".repeat(room + 1)).body).payload, false);
 });

@@ -108,6 +108,13 @@ test("a refusal keeps the reference that its answer echoes", () => {
     assert.equal("clientTaskRef" in readTaskPayload({ clientTaskRef }), false);
 });
 
+test("a reference at its bound and one past it, where it is not echoed either", () => {
+  const longest = "r".repeat(1_024);
+  assert.equal(request({ clientTaskRef: longest }).clientTaskRef, longest);
+  const read = readTaskPayload({ ...MINIMAL, clientTaskRef: `${longest}r` });
+  assert.deepEqual(read, { ok: false, reason: "payload.clientTaskRef: expected at most 1024 characters" });
+});
+
 test("any payload is a request or refused, and never throws", () => {
   const shaped = fc.record(
     {
