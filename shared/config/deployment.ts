@@ -13,7 +13,9 @@ const runtimeId = z
 const slug = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -");
-const anyone = z.literal("*");
+const runtimeOrAnyone = z
+  .string()
+  .regex(/^(\*|[A-Za-z0-9_-]{1,64})$/, "expected a runtime id (1 to 64 of A-Z, a-z, 0-9, _ and -) or *");
 
 /** A leap year: the longest that a task may live. */
 export const MAX_TIMEOUT_SEC = 366 * 86_400;
@@ -32,7 +34,7 @@ const timeoutSec = z
 
 /** An agent of a peer that ours may delegate to; `skillId` may end in `*`. */
 const delegateTarget = z.strictObject({
-  runtimeAgentId: z.union([anyone, runtimeId], { error: "expected a runtime id or *" }),
+  runtimeAgentId: runtimeOrAnyone,
   skillId: z
     .string()
     .regex(
@@ -45,9 +47,7 @@ const delegateTarget = z.strictObject({
 /** The fields of a policy with the values that they have when the operator says nothing. */
 export const policyFields = {
   /** Exact runtime ids, or `*`; empty means nobody. */
-  acceptFromRuntimes: z
-    .array(z.union([anyone, runtimeId], { error: "expected a runtime id or *" }))
-    .default([]),
+  acceptFromRuntimes: z.array(runtimeOrAnyone).default([]),
   /** Slugs; empty means every skill that the agent has. */
   acceptSkills: z.array(slug).default([]),
   /** Seconds from acceptance to the deadline: when the task does not say, and at the most. */

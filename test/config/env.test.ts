@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseDeployment } from "../../shared/config/deployment.ts";
+import { natsAccess, readEnv } from "../../shared/config/env.ts";
+
+test("a function reads the variables that it needs and no other", () => {
+  const env = { TABLE_NAME: "tasks", WORK_QUEUE_URL: "http://127.0.0.1:9/0/work", BUCKET_NAME: "" };
+  assert.deepEqual(readEnv(["TABLE_NAME", "WORK_QUEUE_URL"], env), {
+    TABLE_NAME: "tasks",
+    WORK_QUEUE_URL: "http://127.0.0.1:9/0/work",
+  });
+});
+
+test("each missing or malformed variable is named", () => {
+  assert.throws(
+    () =>
+      readEnv(["TABLE_NAME", "TASKS_QUEUE_URL", "BUCKET_NAME"], {
+        TASKS_QUEUE_URL: "tasks",
+        BUCKET_NAME: "b",
+      }),
+    /TABLE_NAME: expected a name, got nothing; TASKS_QUEUE_URL: expected a URL, got tasks$/,
+  );
+});
+
+const deployment = parseDeployment({
+  deployment: "acme",
+  nats: {
+    servers: ["tls://nats.example:4222"],
+    credentials: "secret:nats",
+    ca: "-----BEGIN CERTIFICATE-----",
+  },
+  agents: [],
+});
+
+test("NATS is where the deployment says", () => {
+  assert.deepEqual(natsAccess(deployment, {}), {
+    servers: ["tls://nats.example:4222"],
+    credentials: "secret:nats",
+    ca: "-----BEGIN CERTIFICATE-----",
+  });
+});
+
+test("the environment overrides where NATS is and who we are", () => {
+  const access = natsAccess(deployment, {
+    NATS_SERVERS: "nats://a:4222, nats://b:4222",
+    NATS_CREDENTIALS: "none",
+  });
+  assert.deepEqual(access.servers, ["nats://a:4222", "nats://b:4222"]);
+  assert.equal(access.credentials, "none");
+});
+
+test("an override that is not as expected is named", () => {
+  assert.throws(() => natsAccess(deployment, { NATS_SERVERS: "a:4222" }), /expected a URL nats:/);
+  assert.throws(() => natsAccess(deployment, { NATS_CREDENTIALS: "hunter2" }), /expected none, file:PATH/);
+});
+
+test("what a bundle carries is parsed again, and what is wrong with it named", () => {
+  assert.throws(() => parseDeployment({ deployment: "acme", agents: [{}] }), /agents\[0\]\.runtime/);
+  assert.throws(() => parseDeployment({ deployment: "acme", agents: [], agent: [] }), /"agent"/);
+});
