@@ -16,6 +16,11 @@ function refuse(code: ErrorCode, detail: string): Decision {
   return { accepted: false, code, message: `${code}: ${detail}` };
 }
 
+/** A peer's text within a message: never longer than a line. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 80)}…`);
+}
+
 /** Delivery modes that need a shared conversation are refused; any other is served (docs/wire.md, admission). */
 function deliveryProblem(delivery: NonNullable<TaskRequest["delivery"]>): string | undefined {
   const { resultVisibility, discordTranscriptMode, shareDiscordContext, discordContext, coPresentFrom } =

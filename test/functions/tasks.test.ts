@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import * as z from "zod";
+import { defineAgent, skill } from "../../shared/agents/index.ts";
+import { isTerminal } from "../../shared/wire/index.ts";
+import { assertForm, loadEventForms } from "../support/fixtures.ts";
+import { startWorld, type World } from "../support/world.ts";
+
+/** What the handlers of this file did, by task. */
+const ran = new Map<string, string[]>();
+const did = (task: string, what: string) => ran.set(task, [...(ran.get(task) ?? []), what]);
+/** Lets a test hold a handler in its middle. */
+let hold: () => Promise<void> = async () => {};
+
+const support = defineAgent({
+  id: "support",
+  description: "Does what the text says",
+  skills: {
+    task: skill({
+      name: "Task",
+      description: "A task",
+      input: z.string(),
+      run: async (task, step) => {
+        if (task.input === "throw") throw new Error("no luck");
+        if (task.input === "bigint") return { data: { n: 1n } };
+        if (task.input === "hang") return await new Promise<string>(() => {});
+        if (task.input === "flood") for (let n = 0; n < 10_000; n++) step.status(`at ${n}`);
+        if (task.input === "long") return "\u0000".repeat(3 * 1024 * 1024);
+        const read = await step.run("read", () => {
+          did(task.id, "read");
+          return { at: new Date(0) };
+        });
+        assert.equal(typeof read.at, "string"); // what JSON makes of it, the first time as well
+        step.status("reading");
+        await hold();
+        await step.run("write", () => void did(task.id, "write"));
+        await step.artifact("report", { text: "hello\n", filename: "report.txt" });
+        return "done";
+      },
+    }),
+  },
+});
+
+describe("a task over real parts", () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld([support]);
+  });
+  after(() => world.stop());
+
+  test("its events have the forms of the fixtures, and revisions without a gap", async () => {
+    const taskId = await world.run();
+    const events = await world.peer.events(taskId);
+    const { events: forms, task } = loadEventForms();
+    assert.deepEqual(
+      events.map(({ event }) => `${event.revision} ${event.kind}`),
+      ["1 accepted", "2 status", "3 artifact", "4 result"],
+    );
+    for (const [index, { body, msgId }] of events.entries()) {
+      const text = JSON.stringify(body)
+        .replaceAll(taskId, "task_8463c7c504e9c3d38998774d")
+        .replaceAll(events[0]?.event.messageId ?? "", task.messageId);
+      assertForm(JSON.parse(text), forms[index]?.body);
+      assert.ok(msgId.includes(taskId));
+    }
+    const head = await world.store.head(taskId);
+    assert.equal(head?.state, "TASK_STATE_COMPLETED");
+    assert.equal(head?.published, 4);
+    assert.equal(head?.dueAt, undefined);
+  });
+
+  test("a repeated message is answered again and runs nothing", async () => {
+    const message = world.task();
+    await world.admit(message);
+    await world.admit(message);
+    await world.admit({ ...message, body: message.body.replace("hello", "other") });
+    const hints = world.hints.splice(0);
+    assert.ok(hints.length >= 2);
+    await Promise.all(hints.map(({ hint }) => world.work(hint)));
+    assert.deepEqual(ran.get(message.taskId), ["read", "write"]);
+    const before = await world.peer.events(message.taskId);
+    await world.admit(message);
+    assert.deepEqual(await world.peer.events(message.taskId), before);
+    assert.equal(world.hints.length, 0);
+  });
+
+  for (const [input, code] of [
+    ["throw", "internal"],
+    ["bigint", "internal"],
+  ] as const)
+    test(`a handler that does not come to a result (${input}) ends as ${code}`, async () => {
+      const taskId = await world.run({ a2a: input });
+      const last = (await world.peer.events(taskId)).at(-1);
+      assert.equal(last?.event.state, "TASK_STATE_FAILED");
+      assert.equal(last?.event.error?.code, code);
+    });
+
+  test("the deadline ends a handler that hangs", async () => {
+    const taskId = await world.run({ a2a: "hang", delivery: { timeoutSec: 1 } });
+    const last = (await world.peer.events(taskId)).at(-1);
+    assert.equal(last?.event.error?.code, "timeout");
+  });
+
+  test("a flood of status texts is merged, and its last is kept", async () => {
+    const taskId = await world.run({ a2a: "flood" });
+    const events = await world.peer.events(taskId);
+    assert.ok(events.length < 20, `${events.length} events`);
+    assert.equal(events.at(-1)?.event.state, "TASK_STATE_COMPLETED");
+  });
+
+  test("a text that must be escaped throughout is cut to an event's size and kept whole", async () => {
+    const taskId = await world.run({ a2a: "long" });
+    const events = await world.peer.events(taskId);
+    const result = events.at(-1);
+    assert.ok((result?.bytes ?? 0) <= 1_000_000 && (result?.bytes ?? 0) > 990_000, `${result?.bytes} bytes`);
+    const artifact = events.find(({ event }) => event.kind === "artifact")?.event.artifact;
+    assert.equal(artifact?.sizeBytes, 3 * 1024 * 1024);
+  });
+
+  test("a worker that takes over keeps what is stored, and the one that lost the claim changes nothing", async () => {
+    const message = world.task();
+    await world.admit(message);
+    const [first] = world.hints.splice(0);
+    const held = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    hold = async () => {
+      reached.resolve();
+      await held.promise;
+    };
+    assert.ok(first);
+    const zombie = world.work(first.hint);
+    await reached.promise;
+    hold = async () => {};
+    world.skip(world.timing.leaseMs);
+    await world.sweep();
+    const [offered] = world.hints.splice(0);
+    assert.deepEqual(offered?.hint, { taskId: message.taskId, epoch: 1, beat: 0 });
+    assert.ok((offered?.delaySec ?? 0) >= 60);
+    assert.ok(offered);
+    await world.work(offered.hint);
+    held.resolve();
+    await zombie;
+    assert.equal(ran.get(message.taskId)?.filter((what) => what === "read").length, 1);
+    const revisions = (await world.peer.events(message.taskId)).map(({ event }) => event.revision);
+    assert.deepEqual(
+      revisions,
+      revisions.map((_, index) => index + 1),
+    );
+    assert.equal(
+      (await world.peer.events(message.taskId)).filter(({ event }) => isTerminal(event.state)).length,
+      1,
+    );
+  });
+
+  test("a cancel between two steps ends the task once", async () => {
+    const message = world.task();
+    await world.admit(message);
+    const [first] = world.hints.splice(0);
+    assert.ok(first);
+    let verdict: unknown;
+    hold = async () => {
+      verdict = await world.cancel(message.taskId);
+    };
+    await world.work(first.hint);
+    hold = async () => {};
+    assert.deepEqual(verdict, { ack: true });
+    const events = await world.peer.events(message.taskId);
+    assert.equal(events.at(-1)?.event.state, "TASK_STATE_CANCELED");
+    assert.equal(events.at(-1)?.event.error?.message, "changed my mind");
+    assert.equal(events.filter(({ event }) => isTerminal(event.state)).length, 1);
+    // Its own redelivery brings nothing new; another control gets the last event again.
+    await world.cancel(message.taskId);
+    assert.equal((await world.peer.events(message.taskId)).length, events.length);
+    await world.cancel(message.taskId, 9);
+    const again = await world.peer.events(message.taskId);
+    assert.deepEqual(again.at(-1)?.body, events.at(-1)?.body);
+    assert.equal(again.length, events.length + 1);
+  });
+
+  test("five claims in a row that store nothing end the task, naming the step", async () => {
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    hold = async () => {
+      throw Object.assign(new Error("the worker dies"), { name: "Death" });
+    };
+    // A worker that dies leaves a raised epoch and nothing else.
+    let epoch = 0;
+    for (; epoch < 5; epoch++) {
+      const claimed = await world.store.claim({ taskId: message.taskId, epoch, beat: 0 }, `dead-${epoch}`);
+      assert.ok(claimed);
+      if (epoch > 0)
+        await world.store.append(
+          message.taskId,
+          {
+            place: epoch,
+            nonce: `dead-${epoch}`,
+            epoch: epoch + 1,
+            at: world.now(),
+            revision: 1,
+            claim: true,
+          },
+          claimed.expiresAt,
+        );
+    }
+    await world.store.beat(message.taskId, epoch, { beat: 7, running: "read" });
+    await world.work({ taskId: message.taskId, epoch, beat: 7 });
+    hold = async () => {};
+    const last = (await world.peer.events(message.taskId)).at(-1);
+    assert.equal(last?.event.error?.code, "internal");
+    assert.match(last?.event.error?.message ?? "", /5 times.*"read"/);
+  });
+});
