@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Host, type HostOptions, startHost } from "../../infra/local/host.ts";
+import { synthesize } from "../../infra/synth.ts";
+import { startNats, type TestNats } from "./nats-server.ts";
+import { Peer } from "./peer.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const FIXTURES = join(ROOT, "test/fixtures/deployment");
+
+/** The sender that the test deployment's agents accept. */
+export const SENDER = "adam-lobby-1a2b3c4d";
+
+export interface Sluice {
+  readonly host: Host;
+  readonly nats: TestNats;
+  readonly peer: Peer;
+  readonly dataDir: string;
+  /** What the functions and the host have said, line by line. */
+  readonly lines: string[];
+  /** Stops the host, keeping its data and NATS. */
+  stopHost(): Promise<void>;
+  startHost(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * The whole product over real parts: the synthesized stack of `test/fixtures/deployment` (deployment `acme`, agents
+ * `support`, `faulty`, …) on a local host, with a nats-server of its own that the host is told to use.
+ */
+export async function startSluice(options: Partial<HostOptions> = {}): Promise<Sluice> {
+  const { assemblyDir } = await synthesize({
+    agentsDir: join(FIXTURES, "agents"),
+    agentsYaml: join(FIXTURES, "agents.yaml"),
+    outDir: join(ROOT, ".cache/test-assembly"),
+  });
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-e2e-"));
+  const nats = await startNats();
+  const lines: string[] = [];
+  const start = () =>
+    startHost({
+      dataDir,
+      assemblyDir,
+      nats: { servers: [nats.url] },
+      timeScale: 20,
+      log: (event) => lines.push(event.type === "line" ? `${event.functionName}: ${event.line}` : event.message),
+      ...options,
+    });
+  let host = await start();
+  const peer = await Peer.connect(nats.url, SENDER);
+  return {
+    get host() {
+      return host;
+    },
+    nats,
+    peer,
+    dataDir,
+    lines,
+    stopHost: () => host.stop(),
+    async startHost() {
+      host = await start();
+    },
+    async stop() {
+      await peer.close();
+      await host.stop();
+      await nats.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
