@@ -1,0 +1,35 @@
+/**
+ * Runs the tests: `npm test`, or `npm test -- test/wire/*.test.ts` for some of them. What they need is brought first,
+ * with visible progress: a nats-server, and the assembly of the test deployment.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { findNatsServer } from "../infra/local/nats-server.ts";
+import { synthesize } from "../infra/synth.ts";
+
+/** End-to-end files run a whole deployment each; two at a time is what two cores take. */
+const CONCURRENCY = 2;
+const ROOT = resolve(import.meta.dirname, "..");
+const DEPLOYMENT = join(ROOT, "test/fixtures/deployment");
+
+const say = (text: string) => process.stderr.write(`${text}\n`);
+
+const binary = await findNatsServer(say);
+say("synthesizing the test deployment …");
+await synthesize({
+  agentsDir: join(DEPLOYMENT, "agents"),
+  agentsYaml: join(DEPLOYMENT, "agents.yaml"),
+  outDir: join(ROOT, ".cache/test-assembly"),
+});
+
+const asked = process.argv.slice(2);
+const files = asked.length > 0 ? asked : globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
+const tests = spawn(
+  process.execPath,
+  ["--test", `--test-concurrency=${CONCURRENCY}`, "--test-reporter=spec", ...files],
+  { cwd: ROOT, stdio: "inherit", env: { ...process.env, NATS_SERVER_BIN: binary } },
+);
+const [code] = await once(tests, "exit");
+process.exitCode = code ?? 1;
