@@ -18,14 +18,16 @@ export interface Endpoints {
 export interface HostOptions {
   /** The one folder in which everything lives that outlasts the host. */
   readonly dataDir: string;
-  /** The folder that `cdk synth` wrote. */
-  readonly assemblyDir: string;
+  /** The folder that `cdk synth` wrote; or what makes it, called once the data folder is this host's alone. */
+  readonly assemblyDir: string | (() => Promise<string>);
   /** The port of the host's own NATS server; 0 for any; 4222 if absent. */
   readonly natsPort?: number;
   /** An existing NATS server to be used instead. */
   readonly nats?: ExistingNats;
   /** How many times faster than declared schedules, visibility and timeouts are; 1 if absent. */
   readonly timeScale?: number;
+  /** Gives up starting. */
+  readonly signal?: AbortSignal;
   readonly log?: (event: HostEvent) => void;
   /** What the functions get to see in place of the real endpoints, so that a test can stand between. */
   readonly route?: (real: Endpoints) => Promise<Endpoints>;

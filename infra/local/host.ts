@@ -70,7 +70,10 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
   if (!(scale >= 1 && Number.isFinite(scale)))
     throw new RangeError(`time scale: expected a number of at least 1, got ${scale}`);
   const onTrouble = (message: string) => log({ type: "trouble", message });
-  const progress = (message: string) => log({ type: "progress", message });
+  const progress = (message: string) => {
+    options.signal?.throwIfAborted();
+    log({ type: "progress", message });
+  };
   mkdirSync(options.dataDir, { recursive: true });
   const dataDir = realpathSync(options.dataDir);
 
@@ -79,11 +82,17 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
   const processes = new Processes(dataDir);
   if ((await processes.reap()) > 0) progress("ended what an earlier host had left running");
   closing.defer(() => processes.stopAll());
+  // However this process ends, except by SIGKILL, its children end with it.
+  const killAll = () => processes.killAll();
+  process.once("exit", killAll);
+  closing.defer(() => void process.off("exit", killAll));
 
+  const { assemblyDir: given } = options;
+  const assemblyDir = typeof given === "string" ? given : await given();
   progress("starting SQS and S3");
   const queues = await Queues.start(join(dataDir, "queues"));
   closing.defer(() => queues.stop());
-  const stack = readStack(options.assemblyDir, queues.queueUrlBase);
+  const stack = readStack(assemblyDir, queues.queueUrlBase);
   const scaled = stack.queues.map((queue) => scaledQueue(queue, stack.mappings, stack.functions, scale));
   await queues.declareQueues(scaled);
   await queues.releaseReceived(stack.queues);
@@ -107,7 +116,7 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
   progress("starting the functions");
   const hostFile = new HostFile(join(dataDir, "host.json"));
   closing.defer(() => hostFile.remove());
-  const pools = startPools(readStack(options.assemblyDir, `${seen.sqs}/${ACCOUNT}`), {
+  const pools = startPools(readStack(assemblyDir, `${seen.sqs}/${ACCOUNT}`), {
     options,
     dataDir,
     processes,
@@ -132,6 +141,7 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
     stop: () => closing.disposeAsync(),
     kill: () => processes.killAll(),
   };
+  options.signal?.throwIfAborted();
   hostFile.write(() => describe(host, options, nats, dataDir));
   startSources(stack, pools, queues, scale, onTrouble, closing);
   return host;
@@ -240,7 +250,9 @@ function describe(host: Host, options: HostOptions, nats: Nats, dataDir: string)
   return {
     pid: process.pid,
     dataDir,
-    nats: { servers: nats.servers.split(","), credentials: nats.credentials, ca: nats.ca },
+    nats: nats.servers,
+    natsCredentials: nats.credentials,
+    natsCa: nats.ca,
     dynamodb: host.endpoints.dynamodb,
     sqs: host.endpoints.sqs,
     s3: host.endpoints.s3,

@@ -36,10 +36,8 @@ export async function findNatsServer(
   const onPath = (env.PATH ?? "").split(delimiter).map((folder) => join(folder, "nats-server"));
   for (const candidate of [...onPath, cached])
     if (existsSync(candidate) && isRecent(versionOf(candidate))) return candidate;
-  await fetchNatsServer(cached, progress);
-  const version = versionOf(cached);
-  if (isRecent(version)) return cached;
-  throw new HostError("nats_not_found", `${cached}: ${complaint(version)}`);
+  await fetchNatsServer(cached, { progress, isGood: (path) => isRecent(versionOf(path)) });
+  return cached;
 }
 
 /**

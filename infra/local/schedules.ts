@@ -50,7 +50,7 @@ export class Schedule {
   async #attempt(payload: string, retries: number): Promise<void> {
     const { schedule, scale, invoke, onTrouble } = this.#options;
     const result = await invoke(payload);
-    const pause = RETRY_AFTER_MS[retries];
+    const pause = retries < schedule.retries ? RETRY_AFTER_MS[retries] : undefined;
     if (!result.ok) onTrouble(`${schedule.functionName}: ${result.errorType}: ${result.errorMessage}`);
     if (result.ok || pause === undefined) {
       this.#open--;

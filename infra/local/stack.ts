@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { HostError } from "./errors.ts";
-import { ACCOUNT, REGION, resolveIntrinsics, type Scope } from "./intrinsics.ts";
+import { resolveIntrinsics } from "./intrinsics.ts";
+import { arnOf, nameOf, scopeOf } from "./names.ts";
 import { type Assembly, readAssembly } from "./template.ts";
 
 /** What a stack declares, as far as one machine can run it: names resolved, values in their declared units. */
@@ -36,6 +37,8 @@ export interface FunctionDeclaration {
   readonly memoryMb: number;
   readonly reservedConcurrency: number | undefined;
   readonly environment: Readonly<Record<string, string>>;
+  /** How often an asynchronous invocation that failed is tried again. */
+  readonly asyncRetries: number;
 }
 
 export interface MappingDeclaration {
@@ -51,6 +54,8 @@ export interface ScheduleDeclaration {
   readonly name: string;
   readonly arn: string;
   readonly functionName: string;
+  /** How often the function is tried again for the same event. */
+  readonly retries: number;
   readonly periodSec: number;
   /** The event as declared; undefined means EventBridge's own scheduled event. */
   readonly input: unknown;
@@ -96,6 +101,10 @@ const scheduleProperties = z.object({
   Target: target,
 });
 
+const invokeConfigProperties = z.object({ FunctionName: text, MaximumRetryAttempts: whole.optional() });
+/** AWS Lambda: "Configuring error handling settings for asynchronous invocation". */
+const DEFAULT_ASYNC_RETRIES = 2;
+
 const QUEUE_ATTRIBUTES = [
   "DelaySeconds",
   "MaximumMessageSize",
@@ -129,6 +138,12 @@ function declarations(assembly: Assembly, queueUrlBase: string): Stack {
     throw new HostError("assembly_invalid", `template: ${id}: ${z.prettifyError(result.error)}`);
   };
 
+  const asyncRetries = new Map(
+    of("AWS::Lambda::EventInvokeConfig", (_, id) => parsed(id, invokeConfigProperties)).map((config) => [
+      config.FunctionName,
+      config.MaximumRetryAttempts,
+    ]),
+  );
   const functions = of("AWS::Lambda::Function", (name, id): FunctionDeclaration | null => {
     // CDK's own helpers (custom resources) are never invoked locally, whatever runtime they have.
     const result = functionProperties.safeParse(raw(id));
@@ -143,6 +158,7 @@ function declarations(assembly: Assembly, queueUrlBase: string): Stack {
       memoryMb: p.MemorySize,
       reservedConcurrency: p.ReservedConcurrentExecutions,
       environment: p.Environment.Variables,
+      asyncRetries: asyncRetries.get(name) ?? DEFAULT_ASYNC_RETRIES,
     };
   }).filter((f) => f !== null);
   const functionNamed = (reference: string, where: string): FunctionDeclaration => {
@@ -185,13 +201,11 @@ function declarations(assembly: Assembly, queueUrlBase: string): Stack {
     return p.Enabled ? [mapping] : [];
   }).flat();
 
-  const schedule = (name: string, arn: string, id: string, rate: string, to: z.infer<typeof target>) => ({
-    name,
-    arn,
-    functionName: functionNamed(to.Arn, id).name,
-    periodSec: periodOf(rate, id),
-    input: to.Input === undefined ? undefined : JSON.parse(to.Input),
-  });
+  const schedule = (name: string, arn: string, id: string, rate: string, to: z.infer<typeof target>) => {
+    const { name: functionName, asyncRetries: retries } = functionNamed(to.Arn, id);
+    const input: unknown = to.Input === undefined ? undefined : JSON.parse(to.Input);
+    return { name, arn, functionName, retries, periodSec: periodOf(rate, id), input };
+  };
   const rules = of("AWS::Events::Rule", (name, id): ScheduleDeclaration[] => {
     const { ScheduleExpression: rate, State, Targets } = parsed(id, ruleProperties);
     if (rate === undefined || State !== "ENABLED") return [];
@@ -224,73 +238,4 @@ function periodOf(expression: string, id: string): number {
       `template: ${id}: ScheduleExpression ${JSON.stringify(expression)}: the local host knows rate(N minutes|hours|days)`,
     );
   return Number(count) * (UNIT_SECONDS[unit] ?? 60);
-}
-
-const NAME_PROPERTIES: Record<string, string> = {
-  "AWS::SQS::Queue": "QueueName",
-  "AWS::DynamoDB::Table": "TableName",
-  "AWS::S3::Bucket": "BucketName",
-  "AWS::Lambda::Function": "FunctionName",
-  "AWS::Events::Rule": "Name",
-  "AWS::Scheduler::Schedule": "Name",
-};
-
-/**
- * A resource's physical name: the declared one if it is a plain text, else made of the construct's path, so that it
- * is the same at each start (`Work/Dead` → `work-dead`).
- */
-function nameOf(assembly: Assembly, id: string): string {
-  const resource = assembly.template.Resources[id];
-  const declared = resource?.Properties[NAME_PROPERTIES[resource.Type] ?? ""];
-  if (typeof declared === "string") return declared;
-  const path = (assembly.pathOf.get(id) ?? id)
-    .split("/")
-    .filter((part) => part !== "Resource" && part !== "Default");
-  return path.map((part) => part.replace(/([a-z0-9])([A-Z])/g, "$1-$2").toLowerCase()).join("-");
-}
-
-const ARNS: Record<string, (name: string) => string> = {
-  "AWS::SQS::Queue": (name) => `arn:aws:sqs:${REGION}:${ACCOUNT}:${name}`,
-  "AWS::DynamoDB::Table": (name) => `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/${name}`,
-  "AWS::S3::Bucket": (name) => `arn:aws:s3:::${name}`,
-  "AWS::Lambda::Function": (name) => `arn:aws:lambda:${REGION}:${ACCOUNT}:function:${name}`,
-  "AWS::Events::Rule": (name) => `arn:aws:events:${REGION}:${ACCOUNT}:rule/${name}`,
-  "AWS::Scheduler::Schedule": (name) => `arn:aws:scheduler:${REGION}:${ACCOUNT}:schedule/default/${name}`,
-};
-
-function arnOf(type: string, name: string): string {
-  // Roles, keys, log groups: nothing here acts on them, but other resources name them.
-  return (
-    ARNS[type]?.(name) ?? `arn:aws:local:${REGION}:${ACCOUNT}:${type.split("::").slice(1).join("/")}/${name}`
-  );
-}
-
-function scopeOf(assembly: Assembly, queueUrlBase: string): Scope {
-  const pseudo: Record<string, string> = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::Partition": "aws",
-    "AWS::Region": REGION,
-    "AWS::StackId": `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/${assembly.stackName}/local`,
-    "AWS::StackName": assembly.stackName,
-    "AWS::URLSuffix": "amazonaws.com",
-  };
-  const { Resources, Parameters } = assembly.template;
-  return {
-    ref(name) {
-      if (name in pseudo) return pseudo[name];
-      const type = Resources[name]?.Type;
-      if (type === undefined) return Parameters[name]?.Default;
-      return type === "AWS::SQS::Queue"
-        ? `${queueUrlBase}/${nameOf(assembly, name)}`
-        : nameOf(assembly, name);
-    },
-    attribute(id, attribute) {
-      const type = Resources[id]?.Type;
-      if (type === undefined) return undefined;
-      if (attribute === "Arn") return arnOf(type, nameOf(assembly, id));
-      if (attribute === "QueueName") return nameOf(assembly, id);
-      if (attribute === "QueueUrl") return `${queueUrlBase}/${nameOf(assembly, id)}`;
-      return `local-${id}-${attribute}`;
-    },
-  };
 }

@@ -1,0 +1,179 @@
+import { join, resolve } from "node:path";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import * as z from "zod";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import type { DeploymentConfig } from "../../shared/config/deployment.ts";
+import { loadAgents } from "../../shared/config/load-agents.ts";
+import { ROOT } from "../bundle.ts";
+import { synthesize } from "../synth.ts";
+import { messageOf } from "./errors.ts";
+import { delegateFirstTask, whyNoFirstTask } from "./first-task.ts";
+import { type Host, type HostEvent, startHost } from "./host.ts";
+import { type Progress, progressOn } from "./progress.ts";
+
+const DEFAULT_DATA = ".sluice";
+const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+const options = z.object({
+  once: z.boolean().default(false),
+  data: z.string(),
+  natsPort: z.int().optional(),
+  nats: z.string().optional(),
+  creds: z.string().optional(),
+  ca: z.string().optional(),
+  timeScale: z.number(),
+  agentsDir: z.string(),
+  config: z.string(),
+  verbose: z.boolean().default(false),
+});
+type Options = z.infer<typeof options>;
+
+const program = new Command("npm start --")
+  .description("Runs Sluice on this machine: the functions of the synthesized stack on real local parts.")
+  .option("--once", "delegate one task, then stop; exits 0 if it completed")
+  .option("--data <folder>", "where everything lives that outlasts the host", DEFAULT_DATA)
+  .option("--nats-port <port>", "port of the NATS server that is started (0 for any; default: 4222)", port)
+  .option("--nats <url>", "use this NATS server instead; several URLs divided by commas")
+  .option("--creds <file>", "credentials for it: .creds, nkey seed, token, or JSON with user and password")
+  .option("--ca <file>", "PEM file of the authority that signed its certificate")
+  .option("--time-scale <n>", "schedules, delays, leases, timeouts and visibility n times faster", scale, 1)
+  .option("--agents-dir <folder>", "the agents' files", join(ROOT, "agents"))
+  .option("--config <file>", "the operator's file", join(ROOT, "agents.yaml"))
+  .option("--verbose", "the functions' logs, too")
+  .exitOverride()
+  .showHelpAfterError("(npm start -- --help for what is possible)");
+
+/** Runs the command line, and returns the exit code once nothing runs any more. */
+async function main(argv: readonly string[]): Promise<number> {
+  let chosen: Options;
+  try {
+    chosen = options.parse(program.parse([...argv], { from: "user" }).opts());
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    throw error;
+  }
+  const progress = progressOn(process.stdout);
+  const interrupted = onInterrupt(progress);
+  let host: Host | undefined;
+  try {
+    host = await start(chosen, progress, interrupted);
+    const deployment = await deploymentOf(chosen);
+    const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
+    if (chosen.once) return completed ? EXIT.ok : EXIT.failed;
+    tellWhatNext(host, chosen, progress);
+    await new Promise((resolve) => interrupted.addEventListener("abort", resolve, { once: true }));
+    return EXIT.ok;
+  } catch (error) {
+    if (interrupted.aborted) return EXIT.interrupted;
+    progress.done();
+    process.stderr.write(`${messageOf(error)}\n`);
+    return EXIT.failed;
+  } finally {
+    await host?.stop();
+    progress.done();
+  }
+}
+
+function start(chosen: Options, progress: Progress, signal: AbortSignal): Promise<Host> {
+  const dataDir = resolve(chosen.data);
+  const outDir = join(dataDir, "cdk.out");
+  return startHost({
+    dataDir,
+    assemblyDir: async () => {
+      progress.doing("synthesizing the stack");
+      const { agentsDir, config: agentsYaml } = chosen;
+      return (await synthesize({ agentsDir, agentsYaml, outDir })).assemblyDir;
+    },
+    ...natsOf(chosen),
+    timeScale: chosen.timeScale,
+    signal,
+    log: (event) => tell(event, chosen.verbose, progress),
+  });
+}
+
+function natsOf({ nats, natsPort, creds, ca }: Options) {
+  if (nats === undefined) return natsPort === undefined ? {} : { natsPort };
+  return {
+    nats: {
+      servers: nats.split(",").map((url) => (url.includes("://") ? url.trim() : `nats://${url.trim()}`)),
+      ...(creds !== undefined && { credentials: `file:${resolve(creds)}` }),
+      ...(ca !== undefined && { ca: resolve(ca) }),
+    },
+  };
+}
+
+async function deploymentOf({ agentsDir, config }: Options): Promise<DeploymentConfig> {
+  return readAgentsYaml(resolve(config), await loadAgents(agentsDir));
+}
+
+/** Whether the first task completed; what it could not do is said. */
+async function showFirstTask(
+  host: Host,
+  deployment: DeploymentConfig,
+  chosen: Options,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const obstacle = whyNoFirstTask(deployment);
+  if (obstacle !== undefined) {
+    progress.line(`No first task: ${obstacle}`);
+    return false;
+  }
+  const { state } = await delegateFirstTask({
+    host,
+    deployment,
+    credentials: chosen.creds === undefined ? "none" : `file:${resolve(chosen.creds)}`,
+    ca: chosen.ca,
+    logsDir: join(chosen.data, "logs"),
+    progress,
+    signal,
+  });
+  progress.done();
+  return state === "TASK_STATE_COMPLETED";
+}
+
+function tell(event: HostEvent, verbose: boolean, progress: Progress): void {
+  if (event.type === "progress") progress.doing(event.message);
+  else if (event.type === "trouble") progress.line(`! ${event.message}`);
+  else if (verbose) progress.line(`[${event.functionName}] ${event.line}`);
+}
+
+function tellWhatNext(host: Host, { data }: Options, progress: Progress): void {
+  // The command finds a host whose data lies in the usual place by itself.
+  const where = resolve(data) === resolve(DEFAULT_DATA) ? "" : ` --nats ${host.endpoints.nats}`;
+  for (const line of [
+    "",
+    `Sluice is up: NATS at ${host.endpoints.nats}, data and logs in ${data}. Next, in another terminal:`,
+    "",
+    `  ./sluice ask digest "any text, or JSON"${where}`,
+    `  ./sluice agents${where}`,
+    "",
+    "Ctrl-C stops it; the next start continues where it stopped.",
+  ])
+    progress.line(line);
+}
+
+/** The first Ctrl-C, SIGTERM or hang-up asks to stop; the second ends everything at once. */
+function onInterrupt(progress: Progress): AbortSignal {
+  const controller = new AbortController();
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted); // the host's children go with it
+    progress.doing("stopping; again to end everything at once");
+    controller.abort(new Error("interrupted"));
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  return controller.signal;
+}
+
+function port(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError("Expected a port: a whole number from 0 to 65535.");
+}
+
+function scale(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= 1 && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError("Expected a number of at least 1.");
+}
+
+process.exit(await main(process.argv.slice(2)));
