@@ -22,7 +22,7 @@ interface Grant {
 const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   bridge: { sends: ["tasks", "controls"], measures: ["tasks", "controls"] },
   admit: {
-    table: ["GetItem", "PutItem", "UpdateItem"],
+    table: ["GetItem", "PutItem", "Query"],
     values: ["GetObject", "PutObject"],
     sends: ["work"],
     consumes: ["tasks"],
@@ -33,7 +33,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
     consumes: ["controls"],
   },
   work: {
-    table: ["GetItem", "PutItem", "UpdateItem", "Query", "BatchGetItem"],
+    table: ["GetItem", "PutItem", "UpdateItem", "Query"],
     values: ["GetObject", "PutObject"],
     sends: ["work"],
     consumes: ["work"],

@@ -1,7 +1,8 @@
 import { Duration } from "aws-cdk-lib";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import { MAX_RECEIVES, type QueueName, visibilitySec } from "./sizes.ts";
+import { MAX_RECEIVES } from "../shared/tasks/messages.ts";
+import { type QueueName, visibilitySec } from "./sizes.ts";
 
 /** The queues between the functions. */
 export type Queues = Readonly<Record<QueueName, QueuePair>>;

@@ -39,9 +39,6 @@ export const CONSUMPTION = {
 export type QueueName = keyof typeof CONSUMPTION;
 export const QUEUE_NAMES = ["tasks", "controls", "work"] as const satisfies readonly QueueName[];
 
-/** Receives after which a message is taken for a dead one. */
-export const MAX_RECEIVES = 5;
-
 /**
  * A message stays hidden for six times its consumer's timeout, so that throttled retries do not count as receives
  * (Lambda Developer Guide, "Using Lambda with Amazon SQS").

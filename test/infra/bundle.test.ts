@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { bundleFunctions, FUNCTION_NAMES, ROOT } from "../../infra/bundle.ts";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "sluice-bundle-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+const agentsDir = join(ROOT, "agents");
+const deployment = readAgentsYaml(join(ROOT, "agents.yaml"), await loadAgents(agentsDir));
+const bundle = (folder: string, files = agentFiles(agentsDir)) =>
+  bundleFunctions({ deployment, agentFiles: files, outDir: join(scratch, folder) });
+
+const bundles = await bundle("first");
+
+/** What the stack declares; the names need not exist to be imported. */
+const ENVIRONMENT = {
+  TABLE_NAME: "table",
+  BUCKET_NAME: "bucket",
+  TASKS_QUEUE_URL: "http://127.0.0.1:1/0/tasks",
+  CONTROLS_QUEUE_URL: "http://127.0.0.1:1/0/controls",
+  WORK_QUEUE_URL: "http://127.0.0.1:1/0/work",
+  POWERTOOLS_SERVICE_NAME: "test",
+  POWERTOOLS_METRICS_NAMESPACE: "Sluice",
+  AWS_REGION: "us-east-1",
+};
+
+for (const name of FUNCTION_NAMES)
+  test(`the bundle of ${name} stands alone: plain Node imports it and finds its handler`, async () => {
+    const file = join(bundles.folders[name], "index.mjs");
+    const script = `const { handler } = await import(${JSON.stringify(pathToFileURL(file).href)}); console.log(typeof handler); process.exit(0);`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--enable-source-maps", "--input-type=module", "--eval", script],
+      { cwd: scratch, env: ENVIRONMENT },
+    );
+    assert.equal(stdout.trim(), "function");
+  });
+
+test("bundles are minified and have source maps that lead to our files and hold no copy of them", () => {
+  for (const name of FUNCTION_NAMES) {
+    const code = readFileSync(join(bundles.folders[name], "index.mjs"), "utf8");
+    assert.match(code, /\/\/# sourceMappingURL=index\.mjs\.map\s*$/);
+    const map: unknown = JSON.parse(readFileSync(join(bundles.folders[name], "index.mjs.map"), "utf8"));
+    assert.ok(typeof map === "object" && map !== null && "sources" in map && Array.isArray(map.sources));
+    assert.ok(map.sources.some((path) => path.endsWith(`functions/${name}/handler.ts`)));
+    assert.equal("sourcesContent" in map, false);
+  }
+});
+
+test("the same sources give the same bytes, wherever they are written", async () => {
+  const again = await bundle("second");
+  for (const name of FUNCTION_NAMES)
+    for (const file of ["index.mjs", "index.mjs.map"])
+      assert.ok(
+        readFileSync(join(bundles.folders[name], file)).equals(readFileSync(join(again.folders[name], file))),
+        `${name}/${file}`,
+      );
+});
+
+test("only the function that runs agents carries them", () => {
+  const carries = (name: (typeof FUNCTION_NAMES)[number]) =>
+    readFileSync(join(bundles.folders[name], "index.mjs.map"), "utf8").includes("agents/digest.ts");
+  assert.deepEqual(FUNCTION_NAMES.filter(carries), ["work"]);
+});
+
+test("the inputs are our own files", () => {
+  assert.ok(bundles.inputs.includes(join(agentsDir, "digest.ts")));
+  assert.ok(bundles.inputs.includes(join(ROOT, "functions", "work", "handler.ts")));
+  assert.equal(
+    bundles.inputs.some((path) => path.includes("node_modules") || path.includes("sluice:")),
+    false,
+  );
+});
+
+test("an agent that does not parse is named", async () => {
+  const file = join(scratch, "broken.ts");
+  writeFileSync(file, "export default {");
+  await assert.rejects(bundle("broken", [file]), /broken\.ts:1/);
+});

@@ -1,0 +1,326 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { App } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
+import { CfnQueue } from "aws-cdk-lib/aws-sqs";
+import * as z from "zod";
+import { RETENTION_MS } from "../../functions/admit/admit.ts";
+import { FUNCTION_NAMES, type FunctionName } from "../../infra/bundle.ts";
+import { checkedApp } from "../../infra/checked-app.ts";
+import { CONSUMPTION, FUNCTION_SIZES, QUEUE_NAMES, VALUES_KEPT_DAYS } from "../../infra/sizes.ts";
+import { SluiceStack, type SluiceStackProps, stackName } from "../../infra/stack.ts";
+import { parseDeployment } from "../../shared/config/deployment.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "sluice-stack-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+/** The stack without its bundles: any file will do for a template. */
+function stackWith(props: Partial<SluiceStackProps> = {}): SluiceStack {
+  const folderOf = (name: FunctionName) => {
+    const folder = join(scratch, name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "index.mjs"), `export const handler = "${name}";`);
+    return folder;
+  };
+  const app = checkedApp(mkdtempSync(join(scratch, "out-")));
+  return new SluiceStack(app, "sluice-acme", {
+    deployment: parseDeployment({ deployment: "acme", agents: [hosted(86_400)] }),
+    folders: {
+      bridge: folderOf("bridge"),
+      admit: folderOf("admit"),
+      control: folderOf("control"),
+      work: folderOf("work"),
+      sweep: folderOf("sweep"),
+    },
+    ...props,
+  });
+}
+
+function hosted(maxSec: number) {
+  return {
+    id: "support",
+    runtime: "acme-support",
+    channelRef: "support",
+    displayName: "Support",
+    description: "",
+    version: "1.0.0",
+    skills: [{ slug: "task", name: "Task", description: "", tags: [] }],
+    policy: { timeoutSec: { max: maxSec } },
+    settings: {},
+  };
+}
+
+const template = Template.fromStack(stackWith());
+
+const resource = z.object({
+  Properties: z.record(z.string(), z.unknown()).default({}),
+  DeletionPolicy: z.string().optional(),
+});
+type Resource = z.infer<typeof resource>;
+
+function resources(type: string): Resource[] {
+  return z.array(resource).parse(Object.values(template.findResources(type)));
+}
+const variables = z.object({ Variables: z.record(z.string(), z.unknown()) });
+
+/** The one function of this name, with its environment. */
+function functionNamed(name: FunctionName) {
+  const found = resources("AWS::Lambda::Function").filter(
+    (of) => variables.parse(of.Properties.Environment).Variables.POWERTOOLS_SERVICE_NAME === name,
+  );
+  assert.equal(found.length, 1, name);
+  const properties = found[0]?.Properties ?? {};
+  return { properties, environment: variables.parse(properties.Environment).Variables };
+}
+
+test("the table has its index, expires items, can be restored, is kept, and is paid by use", () => {
+  const [table, ...others] = resources("AWS::DynamoDB::Table");
+  assert.equal(others.length, 0);
+  assert.equal(table?.DeletionPolicy, "Retain");
+  template.hasResourceProperties("AWS::DynamoDB::Table", {
+    BillingMode: "PAY_PER_REQUEST",
+    KeySchema: [
+      { AttributeName: "pk", KeyType: "HASH" },
+      { AttributeName: "sk", KeyType: "RANGE" },
+    ],
+    AttributeDefinitions: [
+      { AttributeName: "pk", AttributeType: "S" },
+      { AttributeName: "sk", AttributeType: "S" },
+      { AttributeName: "dueShard", AttributeType: "S" },
+      { AttributeName: "dueAt", AttributeType: "N" },
+    ],
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: "due",
+        KeySchema: [
+          { AttributeName: "dueShard", KeyType: "HASH" },
+          { AttributeName: "dueAt", KeyType: "RANGE" },
+        ],
+        Projection: { ProjectionType: "KEYS_ONLY" },
+      },
+    ],
+    TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
+    PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+    SSESpecification: { SSEEnabled: true },
+  });
+});
+
+test("the bucket is closed, encrypted, kept, and forgets what nobody can need any more", () => {
+  assert.equal(resources("AWS::S3::Bucket")[0]?.DeletionPolicy, "Retain");
+  template.hasResourceProperties("AWS::S3::Bucket", {
+    PublicAccessBlockConfiguration: {
+      BlockPublicAcls: true,
+      BlockPublicPolicy: true,
+      IgnorePublicAcls: true,
+      RestrictPublicBuckets: true,
+    },
+    BucketEncryption: {
+      ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: "AES256" } }],
+    },
+    LifecycleConfiguration: {
+      Rules: [
+        { Id: "values", Prefix: "values/", ExpirationInDays: 31, Status: "Enabled" },
+        { Id: "incomplete-uploads", AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 } },
+      ],
+    },
+  });
+});
+
+test("a value outlives the longest task and the time that decisions are kept", () => {
+  assert.ok(VALUES_KEPT_DAYS * 86_400_000 >= RETENTION_MS);
+  const daysFor = (...maxSec: number[]) => {
+    const deployment = parseDeployment({ deployment: "acme", agents: maxSec.map(hosted) });
+    const [bucket] = Object.values(
+      Template.fromStack(stackWith({ deployment })).findResources("AWS::S3::Bucket"),
+    );
+    return bucket?.Properties.LifecycleConfiguration.Rules[0].ExpirationInDays;
+  };
+  assert.equal(daysFor(), 30);
+  assert.equal(daysFor(86_400, 60), 31);
+  assert.equal(daysFor(86_401), 32);
+});
+
+test("each queue is encrypted, reachable by TLS only, and has a dead-letter queue", () => {
+  const queues = Object.entries(template.findResources("AWS::SQS::Queue"));
+  assert.equal(queues.length, 2 * QUEUE_NAMES.length);
+  for (const [, { Properties }] of queues) assert.equal(Properties.SqsManagedSseEnabled, true);
+
+  const live = queues.filter(([, { Properties }]) => Properties.RedrivePolicy !== undefined);
+  assert.equal(live.length, QUEUE_NAMES.length);
+  for (const [, { Properties }] of live) assert.equal(Properties.RedrivePolicy.maxReceiveCount, 5);
+
+  const guarded = resources("AWS::SQS::QueuePolicy").map((of) =>
+    JSON.stringify(of.Properties.PolicyDocument),
+  );
+  assert.equal(guarded.length, queues.length);
+  for (const policy of guarded) assert.match(policy, /"aws:SecureTransport":"false"\}\},"Effect":"Deny"/);
+});
+
+test("a message stays hidden for six times its consumer's timeout", () => {
+  const hidden = resources("AWS::SQS::Queue").map((of) => of.Properties.VisibilityTimeout);
+  assert.deepEqual(hidden.filter((of) => of !== undefined).toSorted(), [180, 180, 5400]);
+  for (const name of QUEUE_NAMES) {
+    const timeout = FUNCTION_SIZES[CONSUMPTION[name].consumer].timeoutSec;
+    assert.ok(hidden.includes(6 * timeout), name);
+  }
+});
+
+test("queues are consumed with bounded concurrency and partial failures", () => {
+  const mappings = resources("AWS::Lambda::EventSourceMapping").map(({ Properties: of }) => ({
+    batch: of.BatchSize,
+    concurrency: of.ScalingConfig,
+    responses: of.FunctionResponseTypes,
+  }));
+  const mapping = (batch: number, most: number) => ({
+    batch,
+    concurrency: { MaximumConcurrency: most },
+    responses: ["ReportBatchItemFailures"],
+  });
+  assert.deepEqual(mappings, [mapping(10, 4), mapping(10, 2), mapping(1, 50)]);
+});
+
+const COMMON = ["LOG_LEVEL", "NODE_OPTIONS", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"];
+const STORED = ["BUCKET_NAME", "TABLE_NAME"];
+const ENVIRONMENT: Readonly<Record<FunctionName, readonly string[]>> = {
+  bridge: ["CONTROLS_QUEUE_URL", "TASKS_QUEUE_URL"],
+  admit: [...STORED, "WORK_QUEUE_URL"],
+  control: STORED,
+  work: [...STORED, "WORK_QUEUE_URL"],
+  sweep: [...STORED, "WORK_QUEUE_URL"],
+};
+
+for (const name of FUNCTION_NAMES)
+  test(`the function ${name} runs as declared and is told what it needs`, () => {
+    const { properties, environment } = functionNamed(name);
+    assert.equal(properties.Runtime, "nodejs24.x");
+    assert.deepEqual(properties.Architectures, ["arm64"]);
+    assert.equal(properties.Handler, "index.handler");
+    assert.equal(properties.Timeout, FUNCTION_SIZES[name].timeoutSec);
+    assert.equal(properties.MemorySize, FUNCTION_SIZES[name].memoryMb);
+    assert.equal(properties.ReservedConcurrentExecutions, name === "bridge" ? 2 : undefined);
+    assert.deepEqual(Object.keys(environment).toSorted(), [...COMMON, ...ENVIRONMENT[name]].toSorted());
+    assert.equal(environment.POWERTOOLS_METRICS_NAMESPACE, "Sluice");
+  });
+
+test("every function has a log group of its own that forgets", () => {
+  const groups = resources("AWS::Logs::LogGroup");
+  assert.equal(groups.length, FUNCTION_NAMES.length);
+  for (const { Properties } of groups) assert.equal(Properties.RetentionInDays, 30);
+  for (const { Properties } of resources("AWS::Lambda::Function"))
+    assert.match(JSON.stringify(Properties.LoggingConfig), /^\{"LogGroup":\{"Ref":"\w+Logs\w+"\}\}$/);
+});
+
+test("bridge and sweep start each minute, and a start that failed is not repeated", () => {
+  const rules = resources("AWS::Events::Rule");
+  assert.equal(rules.length, 2);
+  for (const { Properties } of rules) assert.equal(Properties.ScheduleExpression, "rate(1 minute)");
+  for (const { Properties } of resources("AWS::Lambda::EventInvokeConfig"))
+    assert.equal(Properties.MaximumRetryAttempts, 0);
+});
+
+const LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"];
+const CONSUME = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"];
+const VALUES = ["s3:GetObject", "s3:PutObject"];
+const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
+  bridge: ["sqs:GetQueueAttributes", "sqs:SendMessage"],
+  admit: [...CONSUME, ...VALUES, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "sqs:SendMessage"],
+  control: [
+    ...CONSUME,
+    ...VALUES,
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+  ],
+  work: [
+    ...CONSUME,
+    ...VALUES,
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+    "sqs:SendMessage",
+  ],
+  sweep: ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem", "s3:GetObject", "sqs:SendMessage"],
+};
+const role = z.object({
+  ManagedPolicyArns: z.undefined().optional(),
+  Policies: z.array(
+    z.object({
+      PolicyDocument: z.object({
+        Statement: z.array(
+          z.object({
+            Action: z.union([z.string(), z.array(z.string())]),
+            Effect: z.literal("Allow"),
+            Resource: z.unknown(),
+          }),
+        ),
+      }),
+    }),
+  ),
+});
+
+for (const name of FUNCTION_NAMES)
+  test(`the function ${name} may do what it does and nothing else`, () => {
+    const found = Object.entries(template.findResources("AWS::IAM::Role")).filter(([id]) =>
+      id.startsWith(`${name}Role`),
+    );
+    assert.equal(found.length, 1);
+    const { Policies } = role.parse(found[0]?.[1].Properties);
+    const statements = Policies.flatMap((of) => of.PolicyDocument.Statement);
+    const actions = new Set(statements.flatMap((of) => of.Action));
+    assert.deepEqual([...actions].toSorted(), [...LOGS, ...ALLOWED[name]].toSorted());
+    for (const { Resource } of statements) {
+      const text = JSON.stringify(Resource);
+      assert.equal(text.replace('"/values/*"', "").includes("*"), false, text);
+    }
+  });
+
+test("where NATS is can be told by the stack", () => {
+  const nats = { servers: "tls://nats.example:4222", credentials: "secret:nats" };
+  Template.fromStack(stackWith({ nats })).allResourcesProperties("AWS::Lambda::Function", {
+    Environment: { Variables: { NATS_SERVERS: nats.servers, NATS_CREDENTIALS: nats.credentials } },
+  });
+});
+
+test("the command finds the parts by the stack's outputs", () => {
+  assert.deepEqual(Object.keys(template.findOutputs("*")).toSorted(), [
+    "BucketName",
+    "ControlsDeadQueueUrl",
+    "ControlsQueueUrl",
+    "TableName",
+    "TasksDeadQueueUrl",
+    "TasksQueueUrl",
+    "WorkDeadQueueUrl",
+    "WorkQueueUrl",
+  ]);
+});
+
+test("a stack's name has only characters that CloudFormation takes", () => {
+  assert.equal(stackName("acme"), "sluice-acme");
+  assert.equal(stackName("acme_eu-1"), "sluice-acme-eu-1");
+});
+
+/** The report on a stack whose synthesis fails. */
+function findings(t: TestContext, of: SluiceStack): string {
+  t.mock.method(console, "error", () => {});
+  assert.throws(() => Template.fromStack(of), /Validation failed/);
+  const app = App.of(of);
+  assert.ok(app);
+  return readFileSync(join(app.outdir, "validation-report.json"), "utf8");
+}
+
+test("a finding of cdk-nag fails the synthesis", (t) => {
+  const stack = stackWith();
+  new CfnQueue(stack, "Open", { sqsManagedSseEnabled: true });
+  assert.match(findings(t, stack), /AwsSolutions-SQS4/);
+});
+
+test("what CloudFormation would refuse fails the synthesis", (t) => {
+  const stack = stackWith();
+  new CfnQueue(stack, "Long", { visibilityTimeout: 43_201 });
+  assert.match(findings(t, stack), /VisibilityTimeout/);
+});

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { ROOT } from "../../infra/bundle.ts";
+import { SynthError, synthesize } from "../../infra/synth.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "sluice-synth-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+const agentsDir = join(scratch, "agents");
+const agentsYaml = join(scratch, "agents.yaml");
+const outDir = join(scratch, "out");
+mkdirSync(agentsDir);
+
+function write(
+  greeting: string,
+  yaml = "deployment: acme\nagents: { greeter: { acceptFromRuntimes: ['*'] } }",
+) {
+  writeFileSync(
+    join(agentsDir, "greeter.ts"),
+    `import { defineAgent, skill } from "sluice";
+     import * as z from "zod";
+     const task = skill({ name: "Greet", description: "Greets", input: z.string(), run: () => "${greeting}" });
+     export default defineAgent({ id: "greeter", description: "Greets", skills: { task } });`,
+  );
+  writeFileSync(agentsYaml, yaml);
+}
+const run = () => synthesize({ agentsDir, agentsYaml, outDir });
+const madeAt = () => statSync(join(outDir, "sluice-acme.template.json")).mtimeMs;
+const bundlesOf = (templatePath: string) =>
+  readFileSync(templatePath, "utf8").match(/"S3Key": "[0-9a-f]+/g) ?? assert.fail("no bundles");
+
+test("agents of any folder become a stack; unchanged sources are not synthesized again", async () => {
+  write("hello");
+  const first = await run();
+  assert.deepEqual(first, {
+    assemblyDir: outDir,
+    templatePath: join(outDir, "sluice-acme.template.json"),
+    stackName: "sluice-acme",
+  });
+  const bundles = bundlesOf(first.templatePath);
+  assert.equal(bundles.length, 5);
+
+  const before = madeAt();
+  assert.deepEqual(await run(), first);
+  assert.equal(madeAt(), before);
+
+  // Another word of an agent's is another bundle of the function that runs it, and of no other.
+  write("good morning");
+  const changed = bundlesOf((await run()).templatePath);
+  assert.notEqual(madeAt(), before);
+  assert.equal(changed.filter((of) => !bundles.includes(of)).length, 1);
+});
+
+test("an error of the operator's names file, line and field, and leaves nothing that passes for a result", async () => {
+  write("hello", "deployment: acme\nagents:\n  greeter: { maxQueued: 0 }");
+  await assert.rejects(run(), (error) => {
+    assert.ok(error instanceof SynthError);
+    assert.equal(error.message, `${agentsYaml}:3: agents.greeter.maxQueued: expected at least 1, got 0`);
+    return true;
+  });
+  assert.equal(existsSync(join(outDir, "sluice-synth.json")), false);
+});
+
+test("an error of an author's names the file", async () => {
+  write("hello");
+  writeFileSync(join(agentsDir, "broken.ts"), "export default 1;");
+  await assert.rejects(run(), /broken\.ts: expected a default export made by defineAgent/);
+  rmSync(join(agentsDir, "broken.ts"));
+});
+
+test("npx cdk synth works offline and without an account", async () => {
+  const out = join(scratch, "cli");
+  await promisify(execFile)("npx", ["cdk", "synth", "--quiet", "--output", out], {
+    cwd: ROOT,
+    // No credentials, no configuration, and a proxy that leads nowhere.
+    env: {
+      PATH: process.env.PATH,
+      HOME: scratch,
+      AWS_EC2_METADATA_DISABLED: "true",
+      HTTPS_PROXY: "http://127.0.0.1:1",
+      HTTP_PROXY: "http://127.0.0.1:1",
+    },
+  });
+  assert.ok(existsSync(join(out, "sluice-local.template.json")));
+});
