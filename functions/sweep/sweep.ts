@@ -71,8 +71,10 @@ async function attend(deps: SweepDeps, head: Head, dueAt: number): Promise<void>
 
   const same = head.seen?.epoch === head.epoch && head.seen.beat === head.beat;
   const times = same ? (head.seen?.times ?? 0) + 1 : 0;
-  const next =
+  const later =
     Math.max(now(), dueAt) + Math.min(timing.sweepMaxMs, timing.leaseMs * 2 ** Math.min(times + 1, 30));
+  // The deadline is looked after when it comes.
+  const next = head.deadline > now() ? Math.min(later, head.deadline) : later;
   if (!(await store.postpone(head, next, { epoch: head.epoch, beat: head.beat, times }))) return;
   const wait = Math.max(0, dueAt - now()) + (head.epoch === 0 ? 0 : timing.leaseMs);
   await deps.hint({ taskId: head.taskId, epoch: head.epoch, beat: head.beat }, delaySeconds(wait));

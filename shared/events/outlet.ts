@@ -45,9 +45,7 @@ export class Outlet {
 
   /** Starts publishing what there is, unless that is under way. */
   kick(): void {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    this.#running ??= this.#run();
   }
 
   /** Publishes what there is. True when nothing is left. */
@@ -58,10 +56,12 @@ export class Outlet {
   }
 
   async #run(): Promise<void> {
+    // Not in the turn of the caller, who has yet to note that this runs.
+    await Promise.resolve();
     let delay = FIRST_RETRY_MS;
     for (;;) {
       const [event] = this.#journal.unpublished;
-      if (event === undefined) return;
+      if (event === undefined) break;
       try {
         if (this.#resumed) this.#journal.markPublished(await this.#publisher.lastRevision(this.#task));
         else await this.#publish(event);
@@ -73,11 +73,13 @@ export class Outlet {
           revision: event.revision,
           ...errorFields(error),
         });
-        if (this.#now() + delay > this.#until()) return;
+        if (this.#now() + delay > this.#until()) break;
         await wait(delay);
         delay = Math.min(delay * 2, MAX_RETRY_MS);
       }
     }
+    // In the same turn as the last look at the journal: whoever kicks now starts anew.
+    this.#running = undefined;
   }
 
   async #publish(event: StoredEvent): Promise<void> {

@@ -65,7 +65,7 @@ export function decide(
   if (agent === undefined)
     return refuse(
       "channel_not_enabled",
-      `channelRef: no agent here has ${JSON.stringify(request.channelRef)}`,
+      `channelRef: no agent here has ${quoted(request.channelRef)}`,
     );
   if (agent.runtime !== to)
     return refuse("invalid_envelope", `channelRef: belongs to ${agent.runtime}, but the task went to ${to}`);

@@ -58,9 +58,7 @@ export class Writer {
   add(item: Item): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      this.#running ??= this.#run().finally(() => {
-        this.#running = undefined;
-      });
+      this.#running ??= this.#run();
     });
   }
 
@@ -86,6 +84,8 @@ export class Writer {
         for (const { reject } of batch) reject(error);
       }
     }
+    // In the same turn as the look at what waits: whoever adds something now starts anew.
+    this.#running = undefined;
   }
 
   #batch(): Waiting[] {
