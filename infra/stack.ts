@@ -1,4 +1,4 @@
-import { type App, CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
+import { type App, CfnOutput, Stack, type StackProps, Validations } from "aws-cdk-lib";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import type { FunctionName } from "./bundle.ts";
 import { type NatsOverride, SluiceFunction } from "./functions.ts";
@@ -18,6 +18,12 @@ export interface SluiceStackProps extends StackProps {
 export class SluiceStack extends Stack {
   constructor(app: App, id: string, props: SluiceStackProps) {
     super(app, id, props);
+    const credentials = props.nats?.credentials ?? props.deployment.nats.credentials;
+    if (credentials.startsWith("file:"))
+      Validations.of(this).addWarning(
+        "sluice:credentials-file",
+        `nats.credentials: ${credentials} is a file of this machine, which functions in the cloud cannot read; expected secret:NAME there`,
+      );
     const storage = new Storage(this, "Storage", { valuesExpireDays: valuesExpireDays(props.deployment) });
     const queues: Queues = {
       tasks: new QueuePair(this, "Tasks", "tasks"),

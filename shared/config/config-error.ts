@@ -76,6 +76,11 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
+/** The finding as it is called from further out. */
+export function below(path: readonly PropertyKey[], finding: Finding): Finding {
+  return { ...finding, path: [...path, ...finding.path] };
+}
+
 /** A path as one writes it: `agents.support.acceptSkills[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path

@@ -71,14 +71,13 @@ export const agentPolicy = z.strictObject(policyFields);
 /** What the operator allows an agent; each field is explained in docs/configuration.md. */
 export type AgentPolicy = z.infer<typeof agentPolicy>;
 
+/** What cards say of a skill. */
 const skillInfo = z.strictObject({
   slug,
   name: z.string().min(1),
   description: z.string(),
   tags: z.array(z.string()),
 });
-/** What cards say of a skill. */
-export type SkillInfo = z.infer<typeof skillInfo>;
 
 const hostedAgent = z.strictObject({
   /** The name of its file under `agents/`. */

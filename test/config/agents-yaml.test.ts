@@ -336,6 +336,14 @@ test("a field that an alias stands for is found where it was written", () => {
   assert.match(complaint(text.replace("7", "0")), /^agents\.yaml:3: /);
 });
 
+test("names that every object has are fields like any other", () => {
+  for (const field of ["constructor", "toString"])
+    assert.match(
+      complaint(`deployment: a\nagents:\n  support:\n    ${field}: 3`),
+      new RegExp(`^agents\\.yaml:4: agents\\.support\\.${field}: unknown field`),
+    );
+});
+
 test("an agent whose settings are open takes what it is given", () => {
   const open = agent("open", z.looseObject({}));
   const [hosted] = read("deployment: a\nagents: { open: { anything: { at: [all] } } }", [open]).agents;

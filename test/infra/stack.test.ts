@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { App } from "aws-cdk-lib";
-import { Template } from "aws-cdk-lib/assertions";
+import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { CfnQueue } from "aws-cdk-lib/aws-sqs";
 import * as z from "zod";
 import { RETENTION_MS } from "../../functions/admit/admit.ts";
@@ -284,6 +284,16 @@ test("where NATS is can be told by the stack", () => {
   Template.fromStack(stackWith({ nats })).allResourcesProperties("AWS::Lambda::Function", {
     Environment: { Variables: { NATS_SERVERS: nats.servers, NATS_CREDENTIALS: nats.credentials } },
   });
+});
+
+test("credentials that only this machine has are warned of", () => {
+  const withFile = stackWith({ nats: { credentials: "file:/etc/nats.creds" } });
+  Template.fromStack(withFile);
+  Annotations.fromStack(withFile).hasWarning(
+    "*",
+    Match.stringLikeRegexp("cannot read; expected secret:NAME"),
+  );
+  Annotations.fromStack(stackWith()).hasNoWarning("*", Match.anyValue());
 });
 
 test("the command finds the parts by the stack's outputs", () => {

@@ -1,0 +1,118 @@
+import * as z from "zod";
+import type { Agent } from "../agents/define.ts";
+import { isSafeAgentId, runtimeAgentId } from "../wire/ids.ts";
+import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
+import { type AgentPolicy, agentPolicy, type HostedAgent, policyFields } from "./deployment.ts";
+
+/** Fields that are still to be read. */
+export type Fields = Readonly<Record<string, unknown>>;
+export const fields = z.record(z.string(), z.unknown());
+
+/** An agent's field that is neither of its policy nor a setting of its own. */
+const DISPLAY_NAME = "displayName";
+
+/** An agent as this deployment runs it, or what is wrong with its entry. */
+interface HostReading {
+  readonly hosted?: HostedAgent;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Joins what the author wrote with what the operator did.
+ *
+ * @param defaults the file's, already found to be sound
+ * @param entry the agent's own; findings name fields of it
+ */
+export function hostAgent(deployment: string, agent: Agent, defaults: Fields, entry: Fields): HostReading {
+  const { [DISPLAY_NAME]: displayName = agent.id, ...rest } = entry;
+  const own = Object.entries(rest);
+  const ownPolicy = Object.fromEntries(own.filter(([key]) => Object.hasOwn(policyFields, key)));
+  const settings = Object.fromEntries(own.filter(([key]) => !Object.hasOwn(policyFields, key)));
+  const merged = { ...defaults, ...ownPolicy, ...mergedTimeout(defaults, ownPolicy) };
+
+  const policy = agentPolicy.safeParse(merged);
+  const parsedSettings = agent.settings.safeParse(settings);
+  const name = z.string().min(1).max(128).safeParse(displayName);
+  const runtime = runtimeOf(deployment, agent.id);
+  const findings = [
+    ...(policy.success ? strangeSkills(agent, ownPolicy, policy.data) : findingsOf(policy.error, merged)),
+    ...(parsedSettings.success ? [] : findingsOf(parsedSettings.error, settings).filter(isKnownField)),
+    ...unknownSettings(agent, settings),
+    ...(name.success ? [] : findingsOf(name.error, displayName).map((of) => below([DISPLAY_NAME], of))),
+    ...(runtime === undefined ? [unsafeId(deployment, agent.id)] : []),
+  ];
+  if (findings.length > 0 || !policy.success || !name.success || runtime === undefined) return { findings };
+  return {
+    findings,
+    hosted: {
+      id: agent.id,
+      runtime,
+      channelRef: agent.id,
+      displayName: name.data,
+      description: agent.description,
+      version: agent.version,
+      skills: Object.entries(agent.skills).map(([slug, of]) => ({
+        slug,
+        name: of.name,
+        description: of.description,
+        tags: [...of.tags],
+      })),
+      policy: policy.data,
+      settings,
+    },
+  };
+}
+
+/** The two times of `timeoutSec` are inherited one by one. */
+function mergedTimeout(defaults: Fields, own: Fields): Record<string, unknown> {
+  const inherited = fields.safeParse(defaults.timeoutSec);
+  const written = fields.safeParse(own.timeoutSec);
+  if (!inherited.success || !written.success) return {};
+  return { timeoutSec: { ...inherited.data, ...written.data } };
+}
+
+/** `general_task` is another name of `task` (docs/wire.md, skill ids). */
+function strangeSkills(agent: Agent, own: Fields, policy: AgentPolicy): Finding[] {
+  if (own.acceptSkills === undefined) return [];
+  const known = Object.keys(agent.skills);
+  return policy.acceptSkills.flatMap((slug, i) =>
+    known.includes(slug) || (slug === "general_task" && known.includes("task"))
+      ? []
+      : [{ path: ["acceptSkills", i], message: `expected a skill of the agent: ${known.join(", ")}` }],
+  );
+}
+
+/** A plain object schema drops the keys that it does not know; a field misspelt must not get lost like that. */
+function unknownSettings(agent: Agent, settings: Fields): Finding[] {
+  const { settings: schema } = agent;
+  if (!(schema instanceof z.ZodObject)) return [];
+  const { catchall } = schema.def;
+  if (catchall !== undefined && !(catchall instanceof z.ZodNever)) return [];
+  const known = Object.keys(schema.shape);
+  const all = [DISPLAY_NAME, ...Object.keys(policyFields), ...known].join(", ");
+  return Object.keys(settings)
+    .filter((key) => !known.includes(key))
+    .map((key) => ({ path: [key], message: `${UNKNOWN}; expected one of ${all}` }));
+}
+
+function isKnownField(finding: Finding): boolean {
+  return finding.message !== UNKNOWN || finding.path.length > 1;
+}
+
+/** The id on NATS, if there is one that every peer accepts. */
+function runtimeOf(deployment: string, id: string): string | undefined {
+  try {
+    const runtime = runtimeAgentId(deployment, id, `${deployment}\0${id}`);
+    return isSafeAgentId(runtime) ? runtime : undefined;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function unsafeId(deployment: string, id: string): Finding {
+  return {
+    path: [],
+    message: `expected a deployment and an agent whose names make an id that peers accept, got ${deployment}-${id} (docs/wire.md, agent id)`,
+  };
+}
