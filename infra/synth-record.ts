@@ -15,7 +15,7 @@ export const CONTEXT = {
 } as const;
 
 /** Beside the template, what it was made of: as long as nothing of that changes it need not be made again. */
-const FILE = "sluice-synth.json";
+export const RECORD_FILE = "sluice-synth.json";
 /** Stands for a file that is not there. */
 const ABSENT = "absent";
 
@@ -45,12 +45,12 @@ export async function writeRecord(dir: string, sources: SynthSources): Promise<v
   const inputs: Record<string, string> = {};
   for (const path of paths) inputs[path] = await digest(path);
   const written: SynthRecord = { ...sources, agentFiles: [...sources.agentFiles], inputs };
-  await writeFile(join(dir, FILE), JSON.stringify(written));
+  await writeFile(join(dir, RECORD_FILE), JSON.stringify(written));
 }
 
 /** Before the assembly in `dir` is made anew: half of it must not pass for the old whole. */
 export async function forgetRecord(dir: string): Promise<void> {
-  await rm(join(dir, FILE), { force: true });
+  await rm(join(dir, RECORD_FILE), { force: true });
 }
 
 /** The record of the assembly in `dir`, if it was made for these and nothing has changed since. */
@@ -59,7 +59,7 @@ export async function currentRecord(
   agentsDir: string,
   agentsYaml: string,
 ): Promise<SynthRecord | undefined> {
-  const found = record.safeParse(await readJson(join(dir, FILE)));
+  const found = record.safeParse(await readJson(join(dir, RECORD_FILE)));
   if (!found.success) return undefined;
   const { data } = found;
   if (data.agentsDir !== agentsDir || data.agentsYaml !== agentsYaml) return undefined;

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { type Dirent, existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { ROOT } from "./bundle.ts";
-import { CONTEXT, currentRecord } from "./synth-record.ts";
+import { CONTEXT, currentRecord, forgetRecord, RECORD_FILE, type SynthRecord } from "./synth-record.ts";
 
 export interface SynthOptions {
   /** Folder of agents. Default: the repository's `agents`. */
@@ -36,17 +37,44 @@ export async function synthesize(options: SynthOptions = {}): Promise<Synthesis>
   const agentsDir = resolve(options.agentsDir ?? join(ROOT, "agents"));
   const agentsYaml = resolve(options.agentsYaml ?? join(ROOT, "agents.yaml"));
   const assemblyDir = resolve(options.outDir ?? join(ROOT, "cdk.out"));
-  await mkdir(assemblyDir, { recursive: true });
-  const current = () => currentRecord(assemblyDir, agentsDir, agentsYaml);
-  let record = await current();
-  if (record === undefined) {
-    await runApp({ [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml }, assemblyDir);
-    record = await current();
-  }
-  if (record === undefined)
-    throw new SynthError(`${assemblyDir}: the sources changed while the stack was being synthesized`);
-  const { stackName } = record;
+  const known = await currentRecord(assemblyDir, agentsDir, agentsYaml);
+  const { stackName } = known ?? (await renew(assemblyDir, agentsDir, agentsYaml));
   return { assemblyDir, templatePath: join(assemblyDir, `${stackName}.template.json`), stackName };
+}
+
+async function renew(assemblyDir: string, agentsDir: string, agentsYaml: string): Promise<SynthRecord> {
+  const parent = dirname(assemblyDir);
+  await mkdir(parent, { recursive: true });
+  const fresh = await mkdtemp(join(parent, `.${basename(assemblyDir)}-`));
+  try {
+    await runApp({ [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml }, fresh);
+    const record = await currentRecord(fresh, agentsDir, agentsYaml);
+    if (record === undefined)
+      throw new SynthError("the sources changed while the stack was being synthesized");
+    await replace(assemblyDir, fresh);
+    return record;
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Puts a fresh assembly in an old one's place. Old bundles stay, for functions may be running from them; two that do
+ * this at once with the same sources do the same.
+ */
+async function replace(assemblyDir: string, fresh: string): Promise<void> {
+  await mkdir(assemblyDir, { recursive: true });
+  await forgetRecord(assemblyDir);
+  const entries = await readdir(fresh, { withFileTypes: true });
+  const isRecord = (entry: Dirent) => entry.name === RECORD_FILE;
+  for (const entry of [...entries.filter((of) => !isRecord(of)), ...entries.filter(isRecord)]) {
+    const target = join(assemblyDir, entry.name);
+    // Folders are bundles, named by their content: one that is there is the same.
+    if (entry.isDirectory() && existsSync(target)) continue;
+    await rename(join(fresh, entry.name), target).catch((error: unknown) => {
+      if (!entry.isDirectory() || !existsSync(target)) throw error;
+    });
+  }
 }
 
 /** Runs the app the way the CDK command line does: output folder and context come by the environment. */

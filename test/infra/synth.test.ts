@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -56,14 +65,27 @@ test("agents of any folder become a stack; unchanged sources are not synthesized
   assert.equal(changed.filter((of) => !bundles.includes(of)).length, 1);
 });
 
-test("an error of the operator's names file, line and field, and leaves nothing that passes for a result", async () => {
+test("an error of the operator's names file, line and field, and leaves the former stack as it was", async () => {
   write("hello", "deployment: acme\nagents:\n  greeter: { maxQueued: 0 }");
   await assert.rejects(run(), (error) => {
     assert.ok(error instanceof SynthError);
     assert.equal(error.message, `${agentsYaml}:3: agents.greeter.maxQueued: expected at least 1, got 0`);
     return true;
   });
-  assert.equal(existsSync(join(outDir, "sluice-synth.json")), false);
+  write("good morning");
+  const before = madeAt();
+  await run();
+  assert.equal(madeAt(), before);
+  assert.deepEqual(readdirSync(scratch).toSorted(), ["agents", "agents.yaml", "out"]);
+});
+
+test("several at once give one stack", async () => {
+  write("good evening");
+  const [one, other] = await Promise.all([run(), run()]);
+  assert.deepEqual(one, other);
+  assert.equal(new Set(bundlesOf(one.templatePath)).size, 5);
+  for (const key of bundlesOf(one.templatePath))
+    assert.ok(existsSync(join(outDir, key.replace(/^"S3Key": "/, "asset."), "index.mjs")));
 });
 
 test("an error of an author's names the file", async () => {
