@@ -31,7 +31,7 @@ import { Peer } from "./peer.ts";
 
 export const SENDER = "adam-lobby-1a2b3c4d";
 
-const TABLE = {
+export const TABLE = {
   KeySchema: [
     { AttributeName: "pk", KeyType: "HASH" },
     { AttributeName: "sk", KeyType: "RANGE" },
