@@ -47,6 +47,9 @@ export async function startDynamoDb(
   const client = new DynamoDBClient(awsSettings(url));
   try {
     for (const table of tables) await ensureTable(client, table);
+  } catch (error) {
+    await server.stop();
+    throw error;
   } finally {
     client.destroy();
   }
