@@ -90,7 +90,7 @@ function versionOf(binary: string): { readonly numbers: readonly number[] } | { 
     const [, numbers] = /v?(\d+\.\d+\.\d+)/.exec(said) ?? [];
     return numbers
       ? { numbers: numbers.split(".").map(Number) }
-      : { trouble: `it says ${JSON.stringify(said)}` };
+      : { trouble: `it says "${said.split("\n", 1)[0]}"` };
   } catch (error) {
     return { trouble: messageOf(error) };
   }

@@ -289,6 +289,23 @@ test("what the functions see can be put between them and the parts", async (t) =
   assert.equal(host.queueUrls.tasks, `${host.endpoints.sqs}/000000000000/tasks`);
 });
 
+test("an existing NATS server is used as it is told to be, and none is started", async (t) => {
+  const nats = { servers: ["tls://a:1", "tls://b:2"], credentials: "file:/some.creds", ca: "/some/ca.pem" };
+  const source = "export const handler = () => Promise.resolve(process.env);";
+  const host = await startTestHost(t, { functions: { show: { source } } }, { nats });
+  const result = await host.invoke("show", {});
+  assert.ok(result.ok);
+  assert.partialDeepStrictEqual(JSON.parse(result.payload), {
+    NATS_SERVERS: "tls://a:1,tls://b:2",
+    NATS_CREDENTIALS: "file:/some.creds",
+    NODE_EXTRA_CA_CERTS: "/some/ca.pem",
+  });
+  assert.deepEqual(
+    host.servers().map(({ name }) => name),
+    ["dynamodb"],
+  );
+});
+
 test("host.json tells other programs where everything is, for as long as it is there", async (t) => {
   const host = await startTestHost(t, STACK);
   const path = join(host.dataDir, "host.json");
