@@ -47,6 +47,7 @@ export class FunctionPool {
 
   /** Runs the function once, when its concurrency allows; never rejects. */
   invoke(payload: string): Promise<InvocationResult> {
+    if (this.#stopped) return Promise.resolve(STOPPED);
     return new Promise((done) => {
       this.#waiting.push({ payload, done });
       this.#pump();

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
@@ -32,7 +32,11 @@ const program = new Command("npm start --")
   .description("Runs Sluice on this machine: the functions of the synthesized stack on real local parts.")
   .option("--once", "delegate one task, then stop; exits 0 if it completed")
   .option("--data <folder>", "where everything lives that outlasts the host", DEFAULT_DATA)
-  .option("--nats-port <port>", "port of the NATS server that is started (0 for any; default: 4222)", port)
+  .addOption(
+    new Option("--nats-port <port>", "port of the NATS server that is started (0 for any; default: 4222)")
+      .argParser(port)
+      .conflicts("nats"),
+  )
   .option("--nats <url>", "use this NATS server instead; several URLs divided by commas")
   .option("--creds <file>", "credentials for it: .creds, nkey seed, token, or JSON with user and password")
   .option("--ca <file>", "PEM file of the authority that signed its certificate")
@@ -48,6 +52,8 @@ async function main(argv: readonly string[]): Promise<number> {
   let chosen: Options;
   try {
     chosen = options.parse(program.parse([...argv], { from: "user" }).opts());
+    if (chosen.nats === undefined && (chosen.creds ?? chosen.ca) !== undefined)
+      program.error("error: --creds and --ca are for the server that --nats names");
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     throw error;

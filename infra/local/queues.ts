@@ -10,9 +10,13 @@ import {
   SQSClient,
 } from "@aws-sdk/client-sqs";
 import { type FauxqsServer, startFauxqs } from "fauxqs";
+import * as z from "zod";
 import { awsSettings } from "./aws.ts";
 import { ACCOUNT, REGION } from "./intrinsics.ts";
 import type { QueueDeclaration } from "./stack.ts";
+
+/** The largest object that one request may put; S3 itself takes 5 GB, but here it passes through memory. */
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 /** SQS's and S3's stand-in, in this process, with its data in a folder. */
 export class Queues {
@@ -21,15 +25,20 @@ export class Queues {
   readonly #guard: (message: unknown) => void;
 
   static async start(folder: string): Promise<Queues> {
-    const server = await startFauxqs({
-      port: 0,
-      logger: false,
-      host: "127.0.0.1",
-      defaultRegion: REGION,
-      dataDir: folder,
-      s3StorageDir: `${folder}/s3`,
-    });
-    return new Queues(server);
+    subscribe("fastify.initialization", takeLargeBodies);
+    try {
+      const server = await startFauxqs({
+        port: 0,
+        logger: false,
+        host: "127.0.0.1",
+        defaultRegion: REGION,
+        dataDir: folder,
+        s3StorageDir: `${folder}/s3`,
+      });
+      return new Queues(server);
+    } finally {
+      unsubscribe("fastify.initialization", takeLargeBodies);
+    }
   }
 
   private constructor(server: FauxqsServer) {
@@ -117,3 +126,23 @@ function refuseStrangers(message: unknown, port: number): void {
   if (!(socket instanceof Socket) || socket.localPort !== port) return;
   if (!/^(::1|(::ffff:)?127\.)/.test(socket.remoteAddress ?? "")) socket.destroy();
 }
+
+/** fauxqs 2.4.1 takes bodies of up to 11 MiB and cannot be told otherwise, except where its server is made. */
+function takeLargeBodies(message: unknown): void {
+  initialization.parse(message).fastify.addHook("onRoute", (route) => {
+    route.bodyLimit = MAX_BODY_BYTES;
+  });
+}
+
+interface Fastify {
+  addHook(name: "onRoute", hook: (route: { bodyLimit?: number }) => void): unknown;
+}
+const initialization = z.object({
+  fastify: z.custom<Fastify>(
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      "addHook" in value &&
+      typeof value.addHook === "function",
+  ),
+});

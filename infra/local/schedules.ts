@@ -23,6 +23,7 @@ export class Schedule {
   readonly #options: ScheduleOptions;
   readonly #timers = new Set<NodeJS.Timeout>();
   #open = 0;
+  #stopped = false;
 
   constructor(options: ScheduleOptions) {
     this.#options = options;
@@ -35,6 +36,7 @@ export class Schedule {
   }
 
   stop(): void {
+    this.#stopped = true;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
   }
@@ -50,6 +52,7 @@ export class Schedule {
   async #attempt(payload: string, retries: number): Promise<void> {
     const { schedule, scale, invoke, onTrouble } = this.#options;
     const result = await invoke(payload);
+    if (this.#stopped) return;
     const pause = retries < schedule.retries ? RETRY_AFTER_MS[retries] : undefined;
     if (!result.ok) onTrouble(`${schedule.functionName}: ${result.errorType}: ${result.errorMessage}`);
     if (result.ok || pause === undefined) {

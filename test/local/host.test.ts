@@ -253,6 +253,15 @@ test("a server that ends by itself is started again, where it was and with what 
   assert.equal(host.events.filter(({ type }) => type === "trouble").length, 2);
 });
 
+test("the bucket takes objects that are larger than the stand-in's own bound", async (t) => {
+  const host = await startTestHost(t, STACK);
+  const { s3 } = clients(host);
+  const object = { Bucket: "values", Key: "large" };
+  await s3.send(new PutObjectCommand({ ...object, Body: Buffer.alloc(64 * 1024 * 1024, "x") }));
+  const { ContentLength } = await s3.send(new GetObjectCommand(object));
+  assert.equal(ContentLength, 64 * 1024 * 1024);
+});
+
 test("queues, bucket and tables are for this machine alone", async (t) => {
   const host = await startTestHost(t, STACK);
   const outside = Object.values(networkInterfaces())
