@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import {
   temporaryFolder,
   writeAssembly,
 } from "./support/assembly.ts";
-import { eventually, isAlive, linesOf, startTestHost } from "./support/host.ts";
+import { eventually, isAlive, linesOf, processesOf, startTestHost } from "./support/host.ts";
 
 /** Takes a message and holds it for as long as it runs; says so first, with its process. */
 const HOLDER = `
@@ -68,21 +68,6 @@ const STACK: TestStack = {
     },
   },
 };
-
-/** The processes that carry a host's mark, whoever is their parent. */
-function processesOf(dataDir: string): number[] {
-  const mark = `SLUICE_LOCAL_HOST=${realpathSync(dataDir)}`;
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(mark);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
 
 function clients(host: Host) {
   return {

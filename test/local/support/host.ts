@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -62,4 +62,19 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** The processes that carry a host's mark, whoever is their parent. */
+export function processesOf(dataDir: string): number[] {
+  const mark = `SLUICE_LOCAL_HOST=${realpathSync(dataDir)}`;
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(mark);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
 }

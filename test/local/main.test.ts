@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
+import { temporaryFolder } from "./support/assembly.ts";
+import { eventually, isAlive, processesOf } from "./support/host.ts";
+
+const MAIN = fileURLToPath(new URL("../../infra/local/main.ts", import.meta.url));
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly dataDir: string;
+  /** What it has said so far, on both streams. */
+  said(): string;
+  /** Waits for its end. */
+  ended(): Promise<number | NodeJS.Signals | null>;
+}
+
+/** `npm start -- …`, in a pipe. */
+function start(t: test.TestContext, ...args: string[]): Run {
+  const dataDir = temporaryFolder("main");
+  const child = spawn(process.execPath, [MAIN, "--data", dataDir, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
+  const end = once(child, "close");
+  return {
+    child,
+    dataDir,
+    said: () => stripVTControlCharacters(said),
+    ended: async () => {
+      const [code, signal] = await end;
+      return code ?? signal;
+    },
+  };
+}
+
+test("--once delegates a task to digest, shows every event, stops, and leaves nothing", async (t) => {
+  const run = start(t, "--once", "--nats-port", "0");
+  assert.equal(await run.ended(), 0, run.said());
+  const said = run.said();
+  assert.match(said, /synthesizing the stack …\n(.*\n)*starting NATS …\n/);
+  assert.match(
+    said,
+    /accepted +task_[0-9a-f]{24}\n(.*\n)*.*working.*\n(.*\n)*.*artifact.*\n(.*\n)*.*completed/,
+  );
+  assert.deepEqual(processesOf(run.dataDir), []);
+});
+
+test("it says what to do next and stays up until Ctrl-C, which leaves nothing; the next start goes on", async (t) => {
+  const run = start(t, "--nats-port", "0");
+  await eventually(() => run.said().includes("Ctrl-C stops it") || run.child.exitCode !== null);
+  const told = JSON.parse(readFileSync(join(run.dataDir, "host.json"), "utf8"));
+  assert.match(
+    run.said(),
+    new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --nats ${told.nats}\\n`),
+  );
+  const processes = processesOf(run.dataDir);
+  assert.ok(processes.length >= 2);
+  run.child.kill("SIGINT");
+  assert.equal(await run.ended(), 0);
+  assert.deepEqual(processes.filter(isAlive), []);
+  assert.ok(readdirSync(join(run.dataDir, "logs")).includes("bridge.log"));
+});
+
+test("a second signal ends everything at once, even while it starts", async (t) => {
+  const run = start(t, "--nats-port", "0");
+  await eventually(() => processesOf(run.dataDir).length > 0);
+  run.child.kill("SIGTERM");
+  run.child.kill("SIGINT");
+  assert.equal(await run.ended(), 130);
+  await eventually(() => processesOf(run.dataDir).length === 0);
+});
+
+test("a port that is taken ends it in words, with nothing left", async (t) => {
+  const server = createServer().listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const run = start(t, "--nats-port", String(address.port));
+  assert.equal(await run.ended(), 1);
+  assert.match(
+    run.said(),
+    new RegExp(`port ${address.port} \\(NATS\\) is taken by another process; .*--nats-port N`),
+  );
+  assert.deepEqual(processesOf(run.dataDir), []);
+});
+
+test("a mistake in agents.yaml ends it with file, line and field", async (t) => {
+  const config = join(temporaryFolder("config"), "agents.yaml");
+  writeFileSync(config, "deployment: local\nagents:\n  echo:\n    maxConcurrent: many\n");
+  const run = start(t, "--config", config);
+  assert.equal(await run.ended(), 1);
+  assert.match(run.said(), /agents\.yaml:4.*maxConcurrent/);
+});
+
+test("a deployment without anybody for the first task says so; with --once that is a failure", async (t) => {
+  const config = join(temporaryFolder("config"), "agents.yaml");
+  writeFileSync(config, "deployment: local\n");
+  const run = start(t, "--config", config, "--once", "--nats-port", "0");
+  assert.equal(await run.ended(), 1);
+  assert.match(
+    run.said(),
+    /No first task: agent "digest" does not accept tasks from local-cli \(agents\.yaml/,
+  );
+});
+
+test("options that make no sense end it with 2 and say what was expected", async (t) => {
+  for (const [args, message] of [
+    [["--nats-port", "65536"], /Expected a port/],
+    [["--time-scale", "0.5"], /Expected a number of at least 1/],
+    [["--time-scale", ""], /Expected a number of at least 1/],
+    [["--creds", "x"], /--creds and --ca are for the server that --nats names/],
+    [["--nats", "x", "--nats-port", "1"], /cannot be used with option '--nats/],
+    [["--nothing"], /unknown option '--nothing'/],
+  ] as const) {
+    const run = start(t, ...args);
+    assert.equal(await run.ended(), 2);
+    assert.match(run.said(), message);
+  }
+});
