@@ -231,6 +231,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
       ddb.destroy();
       s3.destroy();
       await fauxqs.stop();
+      await dynamodb.server.stop();
       await processes.stopAll();
       await nats.stop();
       rmSync(dir, { recursive: true, force: true });
