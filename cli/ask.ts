@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { buffer } from "node:stream/consumers";
 import { Command } from "commander";
 import * as z from "zod";
 import type { TaskEvent } from "../shared/wire/index.ts";
@@ -42,7 +43,7 @@ export function askCommand(): Command {
 }
 
 async function ask(agent: string, words: readonly string[], given: Options): Promise<number> {
-  const message = readWords(words, given.file);
+  const message = await readWords(words, given.file);
   return inSession(given, async ({ nc, home, out, interrupted }) => {
     const target = await findTarget(nc, home, agent, given.channel);
     const order: Order = {
@@ -105,19 +106,19 @@ export function exitCodeOf(event: Pick<TaskEvent, "state" | "error">): number | 
  *
  * @throws CliError `usage` when there is neither, or the file is not what it should be
  */
-export function readWords(words: readonly string[], path: string | undefined): Words {
+export async function readWords(words: readonly string[], path: string | undefined): Promise<Words> {
   const text = words.join(" ");
   if (path === undefined) {
     if (text !== "") return text;
     throw new CliError(EXIT.usage, "nothing to ask: add a message, or --file PATH (- is stdin)");
   }
-  const part = readPart(path);
+  const part = await readPart(path);
   if (text !== "") return { parts: [{ text }, part] };
   return "text" in part ? part.text : { parts: [part] };
 }
 
-function readPart(path: string): { text: string } | { data: unknown } {
-  const text = readText(path);
+async function readPart(path: string): Promise<{ text: string } | { data: unknown }> {
+  const text = await readText(path);
   if (!path.endsWith(".json")) return { text };
   try {
     return { data: JSON.parse(text) };
@@ -126,10 +127,11 @@ function readPart(path: string): { text: string } | { data: unknown } {
   }
 }
 
-function readText(path: string): string {
+async function readText(path: string): Promise<string> {
   const name = path === "-" ? "stdin" : path;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path === "-" ? 0 : path));
+    const bytes = path === "-" ? await buffer(process.stdin) : await readFile(path);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
     const problem = cause instanceof TypeError ? "expected UTF-8 text" : "cannot be read";
     throw new CliError(EXIT.usage, `--file ${name}: ${problem}`, { cause });

@@ -34,7 +34,8 @@ export async function openFeed(
     pending,
     async [Symbol.asyncDispose]() {
       if (nc.isClosed()) return;
-      await messages.close();
+      // Not `close`: it waits for an iteration's end, and there may have been none.
+      messages.stop();
       // It would end by itself after five minutes of silence.
       await consumer.delete().catch(() => {});
     },

@@ -28,6 +28,11 @@ export function explain(error: unknown): { line: string; exitCode: number } {
       line: "NATS answers, but has no streams of agents yet: start Sluice with `npm start`, or name another server with --nats",
       exitCode: EXIT.unreachable,
     };
+  if (hasNoJetStream(error))
+    return {
+      line: "NATS answers, but nobody there does JetStream: enable it (nats-server -js), or name another server with --nats",
+      exitCode: EXIT.unreachable,
+    };
   if (isConnectionTrouble(error))
     return { line: `NATS does not do its part: ${error.message}`, exitCode: EXIT.unreachable };
   const message = error instanceof Error ? error.message : String(error);
@@ -46,6 +51,12 @@ const TROUBLES = [
 
 function isConnectionTrouble(error: unknown): error is Error {
   return TROUBLES.some((Trouble) => error instanceof Trouble);
+}
+
+function hasNoJetStream(error: unknown): boolean {
+  // The client does not export this class of its own.
+  if (error instanceof Error && error.name === "JetStreamNotEnabled") return true;
+  return error instanceof errors.RequestError && error.isNoResponders();
 }
 
 /** Runs a command line and sets the process's exit code. */

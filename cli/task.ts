@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { jetstream } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
+import { errors, type NatsConnection } from "@nats-io/transport-node";
 import { isTerminal, type TaskEvent, taskIdOf, taskMessage } from "../shared/wire/index.ts";
 import { CliError, EXIT, TimedOut } from "./errors.ts";
 import { eventsOf, type Feed, openEvents } from "./events.ts";
@@ -33,7 +33,7 @@ export interface Sent {
 
 const SUMMARY_LENGTH = 120;
 const PUBLISH_TIMEOUT_MS = 5_000;
-const PUBLISH_RETRIES = 3;
+const PUBLISH_ATTEMPTS = 3;
 
 /**
  * Publishes a task as a peer does, and waits until the stream has it. Trying again is safe: the message's id makes it
@@ -78,9 +78,16 @@ export async function publish(
       EXIT.usage,
       `the message has ${size} bytes as encoded; the server takes ${limit}; send less`,
     );
-  const options = { msgID: msgId, timeout: PUBLISH_TIMEOUT_MS, retries: PUBLISH_RETRIES };
-  const { duplicate } = await jetstream(nc).publish(subject, body, options);
-  return duplicate;
+  for (let attempt = 1; ; attempt++)
+    try {
+      const options = { msgID: msgId, timeout: PUBLISH_TIMEOUT_MS };
+      const { duplicate } = await jetstream(nc).publish(subject, body, options);
+      return duplicate;
+    } catch (error) {
+      // The answer was lost with the connection, and perhaps only the answer.
+      const isLost = error instanceof errors.TimeoutError || error instanceof errors.RequestError;
+      if (!isLost || attempt === PUBLISH_ATTEMPTS) throw error;
+    }
 }
 
 function summaryOf(message: Words): string {
@@ -111,7 +118,7 @@ export async function askTask(nc: NatsConnection, ask: Order & Following): Promi
   await using feed = await openEvents(nc, [`a2a.v1.event.${ask.to}.${ask.from}.>`]);
   const sent = await sendTask(nc, ask);
   ask.onSent?.(sent);
-  return awaitEnd(feed, sent, ask);
+  return await awaitEnd(feed, sent, ask);
 }
 
 /** A task to be found among events: by its id, and by its message's if it was not accepted yet. */
@@ -120,6 +127,7 @@ export type Known = Pick<Sent, "taskId"> & Partial<Sent>;
 /** Follows one task in a feed; see {@link askTask}. */
 export async function awaitEnd(feed: Feed, task: Known, following: Following): Promise<TaskEvent> {
   const { timeoutMs, onEvent, signal } = following;
+  signal?.throwIfAborted();
   let timeIsUp = false;
   const timer = setTimeout(() => {
     timeIsUp = true;

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { gather, stateOf } from "../../cli/agents.ts";
+import { findHome, readHome } from "../../cli/home.ts";
+import { findNats } from "../../cli/nats.ts";
+import { count, MAX_TIMEOUT_SEC, seconds } from "../../cli/options.ts";
+import { ownTarget } from "../../cli/target.ts";
+
+/** A folder with the files given, removed when the test ends. */
+function folder(t: { after(fn: () => void): void }, files: Record<string, string>): string {
+  const path = mkdtempSync(join(tmpdir(), "sluice-home-"));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(path, name, ".."), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  return path;
+}
+
+test("a folder without agents.yaml is the deployment local with the agents that lie there", (t) => {
+  const home = readHome(folder(t, { "agents/echo.ts": "", "agents/digest.ts": "", "agents/notes.md": "" }));
+  assert.equal(home.deployment, "local");
+  assert.deepEqual(home.agents, ["digest", "echo"]);
+  assert.deepEqual(findNats({}, {}, home), { servers: ["nats://127.0.0.1:4222"], credentials: "none" });
+});
+
+test("NATS: --nats, then NATS_URL, then the running host, then agents.yaml", (t) => {
+  const yaml = "nats: { servers: [nats://yaml:4222], credentials: file:me.creds, tls: { ca: file:ca.pem } }";
+  const host = JSON.stringify({ pid: process.pid, nats: "nats://host:1", more: true });
+  const path = folder(t, { "agents.yaml": yaml, ".sluice/host.json": host });
+  const home = readHome(path);
+  const env = { NATS_URL: "nats://env:1" };
+  const servers = (options: { nats?: string }, of = env, at = home) => findNats(options, of, at).servers;
+  assert.deepEqual(servers({ nats: "a:1, tls://b:2/" }), ["nats://a:1", "tls://b:2"]);
+  assert.deepEqual(servers({}), ["nats://env:1"]);
+  assert.deepEqual(servers({}, { NATS_URL: "" }), ["nats://host:1"]);
+  const dead = readHome(
+    folder(t, { "agents.yaml": yaml, ".sluice/host.json": '{"pid":4194305,"nats":"nats://x:1"}' }),
+  );
+  assert.deepEqual(servers({}, { NATS_URL: "" }, dead), ["nats://yaml:4222"]);
+  assert.throws(() => servers({ nats: "http://x" }), /NATS: expected a URL/);
+});
+
+test("the credentials of agents.yaml go to its own servers only", (t) => {
+  const yaml = "nats: { servers: [nats://yaml:4222], credentials: file:me.creds, tls: { ca: file:ca.pem } }";
+  const path = folder(t, { "agents.yaml": yaml });
+  const home = readHome(path);
+  const own = { servers: ["nats://yaml:4222"], credentials: `file:${path}/me.creds`, ca: `${path}/ca.pem` };
+  assert.deepEqual(findNats({}, {}, home), own);
+  assert.deepEqual(findNats({ nats: "yaml:4222" }, {}, home), own);
+  assert.equal(findNats({ nats: "evil:4222" }, {}, home).credentials, "none");
+  assert.equal(findNats({ nats: "evil:4222" }, {}, home).ca, undefined);
+  assert.equal(findNats({ creds: "x.creds", nats: "evil:1" }, {}, home).credentials, "file:x.creds");
+});
+
+test("a wrong agents.yaml is named with its field", (t) => {
+  const path = folder(t, { "agents.yaml": "deployment: [a]" });
+  assert.throws(() => readHome(path), {
+    message: new RegExp(`^${path}/agents.yaml: deployment: `),
+    exitCode: 2,
+  });
+  const broken = folder(t, { "agents.yaml": "a: [" });
+  assert.throws(() => readHome(broken), /cannot be read as YAML/);
+});
+
+test("the current folder counts when a deployment is there", (t) => {
+  const here = folder(t, { "agents.yaml": "" });
+  assert.equal(findHome(here, "/own"), here);
+  assert.equal(readHome(here).deployment, "local");
+  assert.equal(findHome(folder(t, {}), "/own"), "/own");
+});
+
+test("names of our own agents", () => {
+  const home = { deployment: "acme", agents: ["digest", "acme-x"] };
+  assert.deepEqual(ownTarget(home, "digest"), { runtime: "acme-digest", channelRef: "digest" });
+  assert.deepEqual(ownTarget(home, "acme-digest"), { runtime: "acme-digest", channelRef: "digest" });
+  assert.deepEqual(ownTarget(home, "acme-x"), { runtime: "acme-acme-x", channelRef: "acme-x" });
+  assert.equal(ownTarget(home, "acme-"), null);
+  assert.equal(ownTarget(home, "other"), null);
+});
+
+test("options at their bounds", () => {
+  assert.equal(seconds("0.5"), 0.5);
+  assert.equal(seconds(String(MAX_TIMEOUT_SEC)), MAX_TIMEOUT_SEC);
+  for (const wrong of ["0", "-1", "", "x", "NaN", "Infinity", String(MAX_TIMEOUT_SEC + 1)])
+    assert.throws(() => seconds(wrong), /Expected seconds/);
+  assert.deepEqual([count("1"), count("999999")], [1, 999_999]);
+  for (const wrong of ["0", "1000000", "1.5", "", "x"]) assert.throws(() => count(wrong), /whole number/);
+});
+
+test("what can be said of an agent", () => {
+  const durable = { runtime: "acme-echo", pulling: 0, waiting: 1, unacknowledged: 1 };
+  const card = { agentId: "acme-echo", description: "", skills: ["echo/task"], stale: false };
+  const say = (of: { durable?: object; card?: object; ours?: boolean }) => {
+    const own = of.ours === false ? [] : [{ id: "echo", runtime: "acme-echo" }];
+    const [agent] = gather(
+      own,
+      of.card ? [{ ...card, ...of.card }] : [],
+      of.durable ? [{ ...durable, ...of.durable }] : [],
+    );
+    assert(agent !== undefined);
+    return stateOf(agent);
+  };
+  assert.equal(say({}), "not running");
+  assert.equal(say({ durable: { pulling: 1 } }), "listening, 2 tasks wait");
+  assert.equal(say({ durable: { pulling: 1, waiting: 0, unacknowledged: 0 } }), "listening");
+  assert.equal(say({ durable: { waiting: 0 } }), "not listening now, 1 task waits");
+  assert.equal(say({ card: {}, durable: {}, ours: false }), "shows a card, 2 tasks wait");
+  assert.equal(say({ card: { stale: true }, ours: false }), "old card");
+});
