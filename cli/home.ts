@@ -10,7 +10,7 @@ const file = z.looseObject({
   deployment: deploymentName.default("local"),
   nats: z
     .looseObject({
-      servers: z.array(serverUrl).min(1).optional(),
+      servers: z.array(serverUrl).min(1).default(["nats://127.0.0.1:4222"]),
       credentials: credentials.default("none"),
       tls: z.looseObject({ ca: z.string().startsWith("file:").optional() }).optional(),
     })
@@ -18,19 +18,34 @@ const file = z.looseObject({
   agents: z.record(z.string(), z.unknown()).nullish(),
 });
 
-const runningHost = z.looseObject({ pid: z.int().positive(), nats: z.string() });
+const runningHost = z.looseObject({
+  pid: z.int().positive(),
+  /** URLs divided by commas. */
+  nats: z.string().min(1),
+  natsCredentials: credentials.default("none"),
+  natsCa: z.string().optional(),
+});
+
+/** Where NATS is, and as whom to speak to it. */
+export interface Where {
+  readonly servers: readonly string[];
+  /** `none`, `file:PATH` or `secret:NAME`. */
+  readonly credentials: string;
+  /** Path of a PEM file. */
+  readonly ca?: string;
+}
 
 /** The deployment that the command belongs to, as its folder tells. */
 export interface Home {
   readonly folder: string;
   /** First part of our agents' runtime ids. */
   readonly deployment: string;
-  /** `agents.yaml`'s `nats`, as far as it is there. */
-  readonly nats: { readonly servers?: readonly string[]; readonly credentials: string; readonly ca?: string };
   /** The short ids of our agents, sorted. */
   readonly agents: readonly string[];
-  /** Where the local host that runs in this folder has its NATS server. */
-  readonly hostNats?: string;
+  /** The NATS of the local host that runs in this folder. */
+  readonly host?: Where;
+  /** The NATS that `agents.yaml` names, or the usual one. */
+  readonly operator: Where;
 }
 
 /**
@@ -46,17 +61,17 @@ export function readHome(folder: string): Home {
     throw new CliError(EXIT.usage, `${path}: ${issue?.path.join(".")}: ${issue?.message}`);
   }
   const { deployment, nats, agents } = parsed.data;
-  const hostNats = findHost(join(folder, ".sluice", "host.json"));
+  const host = findHost(join(folder, ".sluice", "host.json"));
   return {
     folder,
     deployment,
-    nats: {
-      ...(nats.servers && { servers: nats.servers }),
+    agents: [...new Set([...Object.keys(agents ?? {}), ...agentFiles(join(folder, "agents"))])].sort(),
+    ...(host !== undefined && { host }),
+    operator: {
+      servers: nats.servers,
       credentials: fromFolder(folder, nats.credentials),
       ...(nats.tls?.ca && { ca: fromFolder(folder, nats.tls.ca).slice("file:".length) }),
     },
-    agents: [...new Set([...Object.keys(agents ?? {}), ...agentFiles(join(folder, "agents"))])].sort(),
-    ...(hostNats !== undefined && { hostNats }),
   };
 }
 
@@ -88,11 +103,13 @@ function agentFiles(folder: string): string[] {
     .map((name) => name.slice(0, -".ts".length));
 }
 
-/** The NATS URL of a host that still lives; a file that a killed host left behind counts for nothing. */
-function findHost(path: string): string | undefined {
+/** The NATS of a host that still lives; a file that a killed host left behind counts for nothing. */
+function findHost(path: string): Where | undefined {
   try {
-    const { pid, nats } = runningHost.parse(JSON.parse(readFileSync(path, "utf8")));
-    return isAlive(pid) ? nats : undefined;
+    const { pid, nats, natsCredentials, natsCa } = runningHost.parse(JSON.parse(readFileSync(path, "utf8")));
+    if (!isAlive(pid)) return undefined;
+    const ca = natsCa !== undefined && { ca: natsCa };
+    return { servers: nats.split(","), credentials: natsCredentials, ...ca };
   } catch {
     return undefined;
   }

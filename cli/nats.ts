@@ -4,14 +4,7 @@ import { serverUrl } from "../shared/config/deployment.ts";
 import { connectNats } from "../shared/nats/connect.ts";
 import { NatsError } from "../shared/nats/errors.ts";
 import { CliError, EXIT } from "./errors.ts";
-import type { Home } from "./home.ts";
-
-/** Where NATS is, and as whom to speak to it. */
-export interface Where {
-  readonly servers: readonly string[];
-  readonly credentials: string;
-  readonly ca?: string;
-}
+import type { Home, Where } from "./home.ts";
 
 /** What the user said about NATS. */
 export interface NatsOptions {
@@ -23,23 +16,24 @@ export interface NatsOptions {
   readonly ca?: string;
 }
 
-const DEFAULT_SERVER = "nats://127.0.0.1:4222";
-
 /**
  * Finds NATS: `--nats`, then NATS_URL, then the local host that runs here, then `agents.yaml`, then the usual port.
- * The credentials of `agents.yaml` go to no other servers than those it names.
+ * Credentials that the host or `agents.yaml` name go to no other servers than those named there.
  *
  * @throws CliError `usage` when a URL is none
  */
 export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Home): Where {
-  const named = options.nats ?? (env.NATS_URL || undefined) ?? home.hostNats;
-  const servers = named === undefined ? (home.nats.servers ?? [DEFAULT_SERVER]) : named.split(",").map(toUrl);
-  const ours = servers.every((url) => home.nats.servers?.includes(url));
-  const ca = options.ca ?? (ours ? home.nats.ca : undefined);
+  const named = (options.nats ?? (env.NATS_URL || undefined))?.split(",").map(toUrl);
+  const known = home.host === undefined ? [home.operator] : [home.host, home.operator];
+  const isAt = ({ servers }: Where) => named?.every((url) => servers.includes(url));
+  const place: Where =
+    named === undefined
+      ? (home.host ?? home.operator)
+      : { credentials: "none", ...known.find(isAt), servers: named };
+  const { creds, ca } = options;
   return {
-    servers,
-    credentials:
-      options.creds !== undefined ? `file:${options.creds}` : ours ? home.nats.credentials : "none",
+    ...place,
+    ...(creds !== undefined && { credentials: `file:${creds}` }),
     ...(ca !== undefined && { ca }),
   };
 }

@@ -44,6 +44,20 @@ test("NATS: --nats, then NATS_URL, then the running host, then agents.yaml", (t)
   assert.throws(() => servers({ nats: "http://x" }), /NATS: expected a URL/);
 });
 
+test("a running host tells how to log in to its NATS", (t) => {
+  const host = {
+    pid: process.pid,
+    nats: "nats://a:1,nats://b:1",
+    natsCredentials: "file:/x",
+    natsCa: "/ca.pem",
+  };
+  const home = readHome(folder(t, { ".sluice/host.json": JSON.stringify(host) }));
+  const own = { servers: ["nats://a:1", "nats://b:1"], credentials: "file:/x", ca: "/ca.pem" };
+  assert.deepEqual(findNats({}, {}, home), own);
+  assert.deepEqual(findNats({ nats: "b:1" }, {}, home), { ...own, servers: ["nats://b:1"] });
+  assert.equal(findNats({ nats: "c:1" }, {}, home).credentials, "none");
+});
+
 test("the credentials of agents.yaml go to its own servers only", (t) => {
   const yaml = "nats: { servers: [nats://yaml:4222], credentials: file:me.creds, tls: { ca: file:ca.pem } }";
   const path = folder(t, { "agents.yaml": yaml });
