@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
 import { credentials, deploymentName, serverUrl } from "../shared/config/deployment.ts";
+import { agentFiles } from "../shared/config/load-agents.ts";
 import { CliError, EXIT } from "./errors.ts";
 
 /** What the command needs to know of `agents.yaml`; its other fields are none of its business. */
@@ -65,7 +66,7 @@ export function readHome(folder: string): Home {
   return {
     folder,
     deployment,
-    agents: [...new Set([...Object.keys(agents ?? {}), ...agentFiles(join(folder, "agents"))])].sort(),
+    agents: [...new Set([...Object.keys(agents ?? {}), ...agentIds(join(folder, "agents"))])].sort(),
     ...(host !== undefined && { host }),
     operator: {
       servers: nats.servers,
@@ -96,11 +97,8 @@ function fromFolder(folder: string, reference: string): string {
   return `file:${path.startsWith("/") ? path : join(folder, path)}`;
 }
 
-function agentFiles(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => name.slice(0, -".ts".length));
+function agentIds(folder: string): string[] {
+  return existsSync(folder) ? agentFiles(folder).map((path) => basename(path, ".ts")) : [];
 }
 
 /** The NATS of a host that still lives; a file that a killed host left behind counts for nothing. */
