@@ -25,16 +25,22 @@ export interface Sluice {
   stop(): Promise<void>;
 }
 
-/**
- * The whole product over real parts: the synthesized stack of `test/fixtures/deployment` (deployment `acme`, agents
- * `support`, `faulty`, …) on a local host, with a nats-server of its own that the host is told to use.
- */
-export async function startSluice(options: Partial<HostOptions> = {}): Promise<Sluice> {
+/** The synthesized stack of `test/fixtures/deployment`; gives its folder. */
+export async function testAssembly(): Promise<string> {
   const { assemblyDir } = await synthesize({
     agentsDir: join(FIXTURES, "agents"),
     agentsYaml: join(FIXTURES, "agents.yaml"),
     outDir: join(ROOT, ".cache/test-assembly"),
   });
+  return assemblyDir;
+}
+
+/**
+ * The whole product over real parts: the synthesized stack of `test/fixtures/deployment` (deployment `acme`, agents
+ * `support`, `faulty`, …) on a local host, with a nats-server of its own that the host is told to use.
+ */
+export async function startSluice(options: Partial<HostOptions> = {}): Promise<Sluice> {
+  const assemblyDir = await testAssembly();
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-e2e-"));
   const nats = await startNats();
   const lines: string[] = [];
@@ -44,7 +50,8 @@ export async function startSluice(options: Partial<HostOptions> = {}): Promise<S
       assemblyDir,
       nats: { servers: [nats.url] },
       timeScale: 20,
-      log: (event) => lines.push(event.type === "line" ? `${event.functionName}: ${event.line}` : event.message),
+      log: (event) =>
+        lines.push(event.type === "line" ? `${event.functionName}: ${event.line}` : event.message),
       ...options,
     });
   let host = await start();

@@ -14,7 +14,7 @@ export interface HttpProxyOptions {
     of: { body: Buffer; subject: string; socket: Socket },
   ) => Point;
   readonly before: (point: Point) => Promise<Verdict>;
-  readonly after: (point: Point) => Promise<Verdict>;
+  readonly after: (point: Point, refused: boolean) => Promise<Verdict>;
 }
 
 /** What stands before a part and can be made to look as if the part were out of reach. */
@@ -90,7 +90,7 @@ async function handle(
   if (sending === "drop" || sending === "cut") return void socket.destroy();
   let answer = await forward();
   if (sending === "twice") answer = await forward();
-  const telling = await options.after(point);
+  const telling = await options.after(point, answer.status >= 400);
   if (telling === "drop" || telling === "cut") return void socket.destroy();
   deliver(response, answer);
 }

@@ -12,7 +12,7 @@ export interface NatsProxyOptions {
   /** The point that a write is. */
   readonly pointOf: (write: NatsWrite, of: { body: Buffer; subject: string; socket: Socket }) => Point;
   readonly before: (point: Point) => Promise<Verdict>;
-  readonly after: (point: Point) => Promise<Verdict>;
+  readonly after: (point: Point, refused: boolean) => Promise<Verdict>;
 }
 
 /** Starts a proxy before a nats-server without TLS. */
@@ -111,7 +111,8 @@ class Link {
 
   /** The part has answered; `answer` is undefined for what it does not answer. */
   async #told(point: Point, answer: Buffer | undefined): Promise<void> {
-    const verdict = await this.#options.after(point);
+    const refused = answer?.includes('"error":{') ?? false;
+    const verdict = await this.#options.after(point, refused);
     if (verdict === "cut") return this.cut();
     if (answer === undefined || verdict === "drop") return;
     await this.#send(this.#client, answer);

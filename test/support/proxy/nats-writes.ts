@@ -9,8 +9,7 @@ export interface NatsWrite {
 }
 
 /** What of JetStream's API changes something (NATS docs: "JetStream wire API reference"). */
-const CHANGES =
-  /^\$JS\.API\.(STREAM|CONSUMER)\.((?:DURABLE\.)?CREATE|UPDATE|PURGE|DELETE|MSG\.DELETE)\.(.+)$/;
+const CHANGES = /^\$JS\.API\.(STREAM|CONSUMER)\.((?:DURABLE\.)?CREATE|UPDATE|PURGE|DELETE|MSG\.DELETE)\./;
 const PULL = /^\$JS\.API\.CONSUMER\.MSG\.NEXT\./;
 
 /**
@@ -28,11 +27,10 @@ export function natsWrite(
   if (PULL.test(subject)) return { kind: `nats pull`, task: undefined, answered: false };
   const change = CHANGES.exec(subject);
   if (change !== null) {
-    const [, noun = "", verb = "", name = ""] = change;
-    const of = noun.toLowerCase();
+    const [, noun = "", verb = ""] = change;
     const what = verb.toLowerCase().replace("durable.", "");
     return {
-      kind: `nats ${what} ${of} ${name.split(".").slice(0, 2).join(" ")}`,
+      kind: `nats ${what} ${noun.toLowerCase()}`,
       task: undefined,
       answered: true,
     };

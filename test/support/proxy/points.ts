@@ -23,7 +23,8 @@ export interface Point {
  * or is lost together with the connection.
  */
 export type Verdict = "pass" | "drop" | "twice" | "cut";
-export type Hook = (point: Point) => Verdict | undefined | Promise<Verdict | undefined>;
+/** @param refused whether the part has answered with an error */
+export type Hook = (point: Point, refused: boolean) => Verdict | undefined | Promise<Verdict | undefined>;
 
 export interface Hooks {
   /** Asked when the write has come and its part has not seen it. */
@@ -51,28 +52,28 @@ export class Points {
   }
 
   before(point: Point): Promise<Verdict> {
-    return this.#ask("before", point);
+    return this.#ask("before", point, false);
   }
 
-  after(point: Point): Promise<Verdict> {
-    return this.#ask("after", point);
+  after(point: Point, refused: boolean): Promise<Verdict> {
+    return this.#ask("after", point, refused);
   }
 
-  async #ask(when: keyof Hooks, point: Point): Promise<Verdict> {
+  async #ask(when: keyof Hooks, point: Point, refused: boolean): Promise<Verdict> {
     for (const hooks of [...this.#hooks]) {
-      const verdict = await hooks[when]?.(point);
+      const verdict = await hooks[when]?.(point, refused);
       if (verdict !== undefined && verdict !== "pass") return verdict;
     }
     return "pass";
   }
 
-  /** Holds the first write that matches, before or after its part has seen it. */
+  /** Holds the first write that matches, before its part has seen it or after it has taken it. */
   hold(when: keyof Hooks, matches: (point: Point) => boolean, what: string): Held {
     const reached = Promise.withResolvers<Point>();
     const released = Promise.withResolvers<Verdict>();
     const off = this.on({
-      [when]: (point: Point) => {
-        if (!matches(point)) return undefined;
+      [when]: (point: Point, refused: boolean) => {
+        if (refused || !matches(point)) return undefined;
         off();
         reached.resolve(point);
         return released.promise;

@@ -37,7 +37,7 @@ export class Proxies {
     await this.stop();
     const { points } = this;
     const before = (point: Point) => points.before(point);
-    const after = (point: Point) => points.after(point);
+    const after = (point: Point, refused: boolean) => points.after(point, refused);
     for (const part of ["dynamodb", "sqs", "s3"] as const) {
       const pointOf = (of: Part, write: Write, origin: Origin) => this.#awsPoint(of, write, origin);
       this.#proxies.set(part, await startHttpProxy({ part, target: real[part], pointOf, before, after }));
@@ -98,6 +98,10 @@ export class Proxies {
 export function killCaller(point: Point): "cut" {
   if (point.caller === undefined)
     throw new Error(`${point.kind}: its caller is none of the host's functions`);
-  process.kill(point.caller.pid, "SIGKILL");
+  try {
+    process.kill(point.caller.pid, "SIGKILL");
+  } catch {
+    // ESRCH: it is gone already
+  }
   return "cut";
 }
