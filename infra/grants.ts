@@ -58,6 +58,8 @@ export function statementsFor(name: FunctionName, storage: Storage, queues: Queu
     { actions: prefixed("dynamodb", grant.table), resources: [storage.table.tableArn] },
     { actions: grant.dueIndex ? ["dynamodb:Query"] : [], resources: [indexArn(storage.table)] },
     { actions: prefixed("s3", grant.values), resources: [storage.bucket.arnForObjects(`${VALUES_PREFIX}*`)] },
+    // Without it S3 says "access denied" of an object that is not there (Amazon S3 API Reference, GetObject).
+    { actions: grant.values ? ["s3:ListBucket"] : [], resources: [storage.bucket.bucketArn] },
     { actions: ["sqs:SendMessage"], resources: arns(grant.sends) },
     { actions: ["sqs:GetQueueAttributes"], resources: arns(grant.measures) },
     { actions: CONSUME, resources: arns(grant.consumes) },

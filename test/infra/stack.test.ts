@@ -223,7 +223,7 @@ test("bridge and sweep start each minute, and a start that failed is not repeate
 
 const LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"];
 const CONSUME = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"];
-const VALUES = ["s3:GetObject", "s3:PutObject"];
+const VALUES = ["s3:GetObject", "s3:ListBucket", "s3:PutObject"];
 const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   bridge: ["sqs:GetQueueAttributes", "sqs:SendMessage"],
   admit: [...CONSUME, ...VALUES, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "sqs:SendMessage"],
@@ -244,7 +244,14 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
     "dynamodb:UpdateItem",
     "sqs:SendMessage",
   ],
-  sweep: ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem", "s3:GetObject", "sqs:SendMessage"],
+  sweep: [
+    "dynamodb:GetItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+    "s3:GetObject",
+    "s3:ListBucket",
+    "sqs:SendMessage",
+  ],
 };
 const role = z.object({
   ManagedPolicyArns: z.undefined().optional(),
