@@ -1,9 +1,19 @@
+import type { JsMsg } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 
 /** How long the server may take to confirm an acknowledgement, in milliseconds. */
 const CONFIRM_MS = 5_000;
 /** The longest reason that is sent along; more would only fill the server's advisory. */
 const MAX_REASON = 256;
+
+/**
+ * The subject on which a delivered message is acknowledged, by whom ever. The client keeps it in the message but not in
+ * the message's type.
+ */
+export function ackSubjectOf(message: JsMsg): string {
+  if ("reply" in message && typeof message.reply === "string" && message.reply !== "") return message.reply;
+  throw new Error(`message ${message.seq} of ${message.info.stream} carries no ack subject`);
+}
 
 /**
  * Acknowledges a JetStream message by the subject it was delivered with, wherever it was delivered to.

@@ -80,6 +80,7 @@ export class NatsLink {
   #opening: Promise<NatsConnection> | undefined;
   #lastUse = 0;
   #disconnected = false;
+  readonly #listeners = new Set<() => void>();
 
   /** @param now the clock, in milliseconds; it only measures pauses */
   constructor(settings: NatsSettings, now: () => number = Date.now) {
@@ -102,6 +103,21 @@ export class NatsLink {
       this.#opening = undefined;
     });
     return this.#opening;
+  }
+
+  /** Whether there is a connection that is not waiting to be restored. */
+  get connected(): boolean {
+    return this.#connection !== undefined && !this.#connection.isClosed() && !this.#disconnected;
+  }
+
+  /**
+   * Calls back each time that the connection is lost, before it is restored.
+   *
+   * @returns what ends this
+   */
+  onDisconnect(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Closes the connection, if there is one; what was published before is sent first. */
@@ -138,7 +154,10 @@ export class NatsLink {
   async #watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (connection !== this.#connection) return;
-      if (status.type === "disconnect") this.#disconnected = true;
+      if (status.type === "disconnect") {
+        this.#disconnected = true;
+        for (const listener of this.#listeners) listener();
+      }
       if (status.type === "reconnect") this.#disconnected = false;
     }
   }

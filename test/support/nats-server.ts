@@ -24,7 +24,7 @@ const repository = new URL("../..", import.meta.url).pathname;
 /**
  * Starts a nats-server with JetStream on a free port of the loopback interface.
  *
- * @param config text for a configuration file (accounts, limits), in nats-server's own syntax
+ * @param args further arguments of nats-server
  */
 export async function startNats(args: readonly string[] = []): Promise<TestNats> {
   const binary = await findNatsServer();
@@ -48,7 +48,7 @@ export async function startNats(args: readonly string[] = []): Promise<TestNats>
       await ready(process, port);
     },
     async stop() {
-      await kill("SIGTERM");
+      await kill();
       await rm(dir, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,97 @@
+import type { SQSClient } from "@aws-sdk/client-sqs";
+import { type ConsumerInfo, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Timing } from "../../shared/config/timing.ts";
+import { within } from "../../shared/nats/deadline.ts";
+import { ensureConsumers, ensureStreams, NatsError, type NatsLink } from "../../shared/nats/index.ts";
+import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { Lane } from "./lane.ts";
+
+/** What of a queue's bound one run may use: two runs overlap at each change. */
+const SHARE = 2;
+/** The longest that the server may take to answer a question about streams and consumers, in milliseconds. */
+const API_TIMEOUT_MS = 5_000;
+
+export interface BridgeSettings {
+  /** The hosted agents' runtime ids. */
+  readonly runtimes: readonly string[];
+  readonly tasksQueueUrl: string;
+  readonly controlsQueueUrl: string;
+  /** How many messages each of the queues may hold while two runs overlap. */
+  readonly bound: number;
+}
+
+export interface BridgeDeps {
+  readonly link: Pick<NatsLink, "get" | "connected" | "onDisconnect">;
+  readonly sqs: SQSClient;
+  readonly telemetry: Telemetry;
+  readonly timing: Timing;
+  readonly settings: BridgeSettings;
+  /** Milliseconds that the invocation has left. */
+  readonly remainingMs: () => number;
+}
+
+/** What a run did. */
+export interface BridgeRun {
+  /** Messages that are in the queues now. */
+  readonly forwarded: number;
+  /** Messages that could not be put there, and come again. */
+  readonly givenBack: number;
+}
+
+/**
+ * Carries messages for the hosted agents from JetStream to the queues until the invocation is nearly over. It
+ * acknowledges none: whoever decides a message does, so a run may end anywhere and lose nothing.
+ *
+ * @throws NatsError when NATS cannot be reached at the start, or is out of reach at the end
+ */
+export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
+  const { link, sqs, telemetry, timing, settings } = deps;
+  const nc = await link.get();
+  const left = () => deps.remainingMs() - timing.marginMs;
+  const consumers = await prepare(nc, deps, Math.max(100, Math.min(API_TIMEOUT_MS, left())));
+  const lane = (queueUrl: string, of: readonly ConsumerInfo[]) =>
+    new Lane({
+      nc,
+      link,
+      sqs,
+      queueUrl,
+      telemetry,
+      timing,
+      consumers: of,
+      limit: Math.floor(settings.bound / SHARE),
+    });
+  const lanes = [
+    lane(
+      settings.tasksQueueUrl,
+      consumers.map(({ tasks }) => tasks),
+    ),
+    lane(
+      settings.controlsQueueUrl,
+      consumers.map(({ controls }) => controls),
+    ),
+  ];
+  const pulling = Promise.all(lanes.map((each) => each.pull(left)));
+  await within(pulling, Math.max(0, left()));
+  await Promise.all(lanes.map((each) => each.end(deps.remainingMs() * 0.8)));
+  await pulling;
+  if (consumers.length > 0 && !link.connected)
+    throw new NatsError(
+      "nats_lost",
+      "the connection to NATS was lost and could not be restored by the run's end",
+    );
+  return lanes.reduce(
+    (sum, { run }) => ({
+      forwarded: sum.forwarded + run.forwarded,
+      givenBack: sum.givenBack + run.givenBack,
+    }),
+    { forwarded: 0, givenBack: 0 },
+  );
+}
+
+/** Makes the streams and the hosted agents' consumers, where they are missing. */
+async function prepare(nc: NatsConnection, { settings, timing }: BridgeDeps, timeout: number) {
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout });
+  await ensureStreams(jsm);
+  return Promise.all(settings.runtimes.map((runtime) => ensureConsumers(jsm, runtime, timing)));
+}

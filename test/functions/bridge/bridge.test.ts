@@ -1,0 +1,328 @@
+import assert from "node:assert/strict";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, beforeEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { headers, type NatsConnection } from "@nats-io/transport-node";
+import { type FauxqsServer, startFauxqs } from "fauxqs";
+import { type BridgeDeps, runBridge } from "../../../functions/bridge/bridge.ts";
+import { MAX_INLINE_BYTES } from "../../../functions/bridge/forward.ts";
+import { timing } from "../../../shared/config/timing.ts";
+import { ack, connectNats, NatsError, NatsLink, tasksConsumer } from "../../../shared/nats/index.ts";
+import { type Forwarded, forwarded } from "../../../shared/tasks/messages.ts";
+import { startNats, type TestNats } from "../../support/nats-server.ts";
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {}, count() {} };
+const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+let server: TestNats;
+let nc: NatsConnection;
+let link: NatsLink;
+let sqs: FauxqsServer;
+let client: SQSClient;
+let runs = 0;
+let runtime = "";
+
+before(async () => {
+  server = await startNats();
+  nc = await connectNats({ servers: [server.url], credentials: "none", name: "peer" });
+  link = new NatsLink({ servers: [server.url], credentials: "none", name: "bridge" });
+  sqs = await startFauxqs({ port: 0, logger: false });
+  client = clientFor(sqs.port);
+});
+after(async () => {
+  await link.close();
+  await nc.close();
+  await server.stop();
+  client.destroy();
+  await sqs.stop();
+});
+beforeEach(() => {
+  runtime = `acme-r${++runs}`;
+  for (const kind of ["tasks", "controls"]) sqs.createQueue(`${kind}${runs}`);
+});
+
+function clientFor(port: number): SQSClient {
+  return new SQSClient({
+    endpoint: `http://127.0.0.1:${port}`,
+    region: "us-east-1",
+    credentials: { accessKeyId: "x", secretAccessKey: "x" },
+    maxAttempts: 1,
+  });
+}
+
+/** A run of so many milliseconds, of which the last 400 are for ending. */
+function start(ms: number, over: Partial<BridgeDeps> = {}, bound = 1_000) {
+  const end = Date.now() + ms;
+  const url = (kind: string) => `http://127.0.0.1:${sqs.port}/000000000000/${kind}${runs}`;
+  return runBridge({
+    link,
+    sqs: client,
+    telemetry: quiet,
+    timing: { ...timing(100), marginMs: 400, ackWaitMs: 30_000 },
+    settings: { runtimes: [runtime], tasksQueueUrl: url("tasks"), controlsQueueUrl: url("controls"), bound },
+    remainingMs: () => end - Date.now(),
+    ...over,
+  });
+}
+
+function queued(kind = "tasks"): Forwarded[] {
+  const ready = sqs.inspectQueue(`${kind}${runs}`)?.messages.ready ?? [];
+  return ready.map((message) => forwarded.parse(JSON.parse(message.body)));
+}
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 10_000; Date.now() < end; await sleep(5)) if (await holds()) return;
+  assert.fail(`expected within 10 s: ${what}`);
+}
+
+async function publish(count: number, body: string | Uint8Array = "{}", of = runtime): Promise<void> {
+  const js = jetstream(nc);
+  const all = Array.from({ length: count }, (_, i) => js.publish(`a2a.v1.task.peer.${of}.m${i}`, body));
+  await Promise.all(all);
+}
+
+async function consumerInfo(of = runtime) {
+  return (await jetstreamManager(nc)).consumers.info("A2A_TASKS", tasksConsumer(of));
+}
+
+test("messages go to their queues with all that their decision needs, unacknowledged", async () => {
+  const run = start(1_500);
+  await until("consumers", () =>
+    consumerInfo().then(
+      () => true,
+      () => false,
+    ),
+  );
+  const js = jetstream(nc);
+  const hdrs = headers();
+  hdrs.set("Nats-Msg-Id", `task:peer:${runtime}:m1`);
+  hdrs.set("traceparent", TRACE);
+  hdrs.set("X-Other", "not needed");
+  const { seq } = await js.publish(`a2a.v1.task.peer.${runtime}.m1`, '{"é":"😀\\u0000\uFFFF"}', {
+    headers: hdrs,
+  });
+  await js.publish(`a2a.v1.control.peer.${runtime}.task_1.cancel`, "{}");
+  await until("both", () => queued().length === 1 && queued("controls").length === 1);
+  const [message] = queued();
+  assert.ok(message);
+  assert.deepEqual(
+    { ...message, ackSubject: "", storedAt: 0 },
+    {
+      stream: "A2A_TASKS",
+      consumer: `a2a_tasks_${runtime}`,
+      seq,
+      ackSubject: "",
+      subject: `a2a.v1.task.peer.${runtime}.m1`,
+      headers: { "Nats-Msg-Id": `task:peer:${runtime}:m1`, traceparent: TRACE },
+      deliveries: 1,
+      storedAt: 0,
+      body: '{"é":"😀\\u0000\uFFFF"}',
+    },
+  );
+  const raw = sqs.inspectQueue(`tasks${runs}`)?.messages.ready[0];
+  assert.equal(raw?.messageAttributes.traceparent?.StringValue, TRACE);
+  assert.equal((await consumerInfo()).num_ack_pending, 1);
+  assert.equal(await ack(nc, message.ackSubject), true);
+  assert.equal((await consumerInfo()).num_ack_pending, 0);
+  assert.equal(queued("controls")[0]?.stream, "A2A_CONTROLS");
+  assert.deepEqual(await run, { forwarded: 2, givenBack: 0 });
+});
+
+test("a body is inline up to the bound and if it is clean UTF-8, and by sequence otherwise", async () => {
+  const run = start(1_800);
+  await until("consumers", () =>
+    consumerInfo().then(
+      () => true,
+      () => false,
+    ),
+  );
+  const js = jetstream(nc);
+  const bodies = [
+    "x".repeat(MAX_INLINE_BYTES),
+    "x".repeat(MAX_INLINE_BYTES + 1),
+    Uint8Array.of(0x7b, 0xff, 0x7d),
+    "\uFEFF{}",
+    "",
+    new Uint8Array(1_048_500),
+    "\u0001".repeat(MAX_INLINE_BYTES),
+  ];
+  for (const [i, body] of bodies.entries()) await js.publish(`a2a.v1.task.peer.${runtime}.b${i}`, body);
+  await until("all", () => queued().length === bodies.length);
+  const inline = new Map(queued().map((message) => [message.subject.at(-1), message.body]));
+  assert.deepEqual(
+    bodies.map((body, i) => inline.get(String(i)) === body),
+    [true, false, false, true, true, false, true],
+  );
+  assert.equal(inline.get("1") ?? inline.get("2") ?? inline.get("5"), undefined);
+  await run;
+});
+
+test("a hostile subject or header harms nobody else", async () => {
+  const run = start(1_800);
+  await until("consumers", () =>
+    consumerInfo().then(
+      () => true,
+      () => false,
+    ),
+  );
+  const js = jetstream(nc);
+  const hdrs = headers();
+  hdrs.set("Nats-Msg-Id", "x".repeat(60_000));
+  hdrs.set("traceparent", "not one");
+  await js.publish(`a2a.v1.task.peer.${runtime}.\uFFFF`, "{}", { headers: hdrs });
+  await js.publish(`a2a.v1.task.peer.${runtime}.good`, "{}");
+  await until("both", () => queued().length === 2);
+  assert.deepEqual(
+    queued().map((message) => message.headers),
+    [{}, {}],
+  );
+  await run;
+});
+
+test("a backlog arrives once each, and other agents' messages stay", async () => {
+  await publish(1);
+  await publish(3, "{}", "other");
+  const first = await start(1_500);
+  assert.ok(first.forwarded <= 1);
+  await publish(300);
+  await start(2_000);
+  const seqs = queued().map((message) => message.seq);
+  assert.equal(new Set(seqs).size, seqs.length);
+  assert.equal(seqs.length, 301);
+  await assert.rejects(consumerInfo("other"), /not found/);
+});
+
+test("while the queue is over its bound nothing more is pulled; two runs at once keep it too", async () => {
+  const bound = 60;
+  await start(1_200);
+  await publish(200);
+  const two = [start(4_000, {}, bound), start(4_000, {}, bound)];
+  let most = 0;
+  let over = false;
+  Promise.all(two).finally(() => {
+    over = true;
+  });
+  const name = `tasks${runs}`;
+  await until("the bound is reached", () => queued().length >= bound / 2);
+  const taken = new Set<number>();
+  while (!over) {
+    const now = queued();
+    most = Math.max(most, now.length);
+    for (const message of now) taken.add(message.seq);
+    if (now.length >= bound / 2 && taken.size < 200) sqs.inspectQueue(name);
+    await sleep(10);
+  }
+  assert.ok(most <= bound, `the queue held ${most}`);
+  assert.ok(most >= bound / 2);
+  const info = await consumerInfo();
+  assert.equal(info.num_pending + info.num_ack_pending, 200);
+  assert.equal(info.num_ack_pending, queued().length);
+});
+
+test("what SQS does not take is given back with a delay, and comes again", async () => {
+  let refusing = true;
+  const proxy = await listen((request, response) => {
+    if (refusing && request.headers["x-amz-target"] === "AmazonSQS.SendMessageBatch") {
+      response.statusCode = 503;
+      response.end("{}");
+      return;
+    }
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => void relay(request, Buffer.concat(chunks), response));
+  });
+  const through = clientFor((proxy.address() as AddressInfo).port);
+  await start(1_200);
+  await publish(3);
+  const run = start(6_000, { sqs: through });
+  await until("given back", async () => (await consumerInfo()).num_redelivered > 0);
+  refusing = false;
+  await until("all", () => new Set(queued().map((message) => message.seq)).size === 3);
+  const { forwarded: count, givenBack } = await run;
+  assert.ok(count >= 3 && givenBack >= 3);
+  assert.ok(queued().some((message) => message.deliveries > 1));
+  through.destroy();
+  proxy.closeAllConnections();
+  proxy.close();
+});
+
+test("with SQS out of reach a run ends in time and everything is still there", async () => {
+  await start(1_200);
+  await publish(5);
+  const run = await start(2_500, { sqs: clientFor(1) });
+  assert.equal(run.forwarded, 0);
+  assert.equal(queued().length, 0);
+  const again = await start(2_500);
+  assert.equal(again.forwarded, 5);
+});
+
+test("NATS down at the start is a clear error", async () => {
+  const other = await startNats();
+  await other.stop();
+  const lost = new NatsLink({ servers: [other.url], credentials: "none", name: "bridge" });
+  await assert.rejects(
+    start(3_000, { link: lost }),
+    (error) => error instanceof NatsError && error.code === "nats_unreachable",
+  );
+});
+
+test("NATS going down during a run is a clear error at its end; coming back, the run goes on", async () => {
+  const other = await startNats();
+  const own = new NatsLink({ servers: [other.url], credentials: "none", name: "bridge" });
+  const run = start(6_000, { link: own });
+  const peer = await connectNats({ servers: [other.url], credentials: "none", name: "peer" });
+  await until("consumers", async () => {
+    const jsm = await jetstreamManager(peer);
+    return jsm.consumers.info("A2A_TASKS", tasksConsumer(runtime)).then(
+      () => true,
+      () => false,
+    );
+  });
+  await other.restart();
+  await until("connected again", () =>
+    peer.flush().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await jetstream(peer).publish(`a2a.v1.task.peer.${runtime}.m1`, "{}");
+  await until("forwarded", () => queued().length === 1);
+  await peer.close();
+  await other.kill();
+  await assert.rejects(run, (error) => error instanceof NatsError && error.code === "nats_lost");
+  await other.restart();
+  assert.equal((await start(1_500, { link: own })).givenBack, 0);
+  await own.close();
+  await other.stop();
+});
+
+test("a deployment without agents makes the streams and is done", async () => {
+  const url = "http://127.0.0.1:1/000000000000/q";
+  const settings = { runtimes: [], tasksQueueUrl: url, controlsQueueUrl: url, bound: 1_000 };
+  assert.deepEqual(await start(60_000, { settings }), { forwarded: 0, givenBack: 0 });
+});
+
+function listen(listener: RequestListener): Promise<Server> {
+  const proxy = createServer(listener);
+  return new Promise((resolve) => proxy.listen(0, "127.0.0.1", () => resolve(proxy)));
+}
+
+async function relay(
+  request: Parameters<RequestListener>[0],
+  body: Buffer,
+  response: Parameters<RequestListener>[1],
+): Promise<void> {
+  const { host: _, connection: __, "content-length": ___, expect: ____, ...rest } = request.headers;
+  const answer = await fetch(`http://127.0.0.1:${sqs.port}${request.url}`, {
+    method: "POST",
+    headers: Object.entries(rest).flatMap(([name, value]) =>
+      typeof value === "string" ? [[name, value]] : [],
+    ) as [string, string][],
+    body: new Uint8Array(body),
+  });
+  response.writeHead(answer.status, { "content-type": "application/x-amz-json-1.0" });
+  response.end(Buffer.from(await answer.arrayBuffer()));
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parseCredentials } from "../../shared/nats/credentials.ts";
+import { connectNats, NatsError, NatsLink } from "../../shared/nats/index.ts";
+import { startNats } from "../support/nats-server.ts";
+
+const SEED = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+
+function isNatsError(code: string, text: RegExp) {
+  return (error: unknown) => {
+    assert.ok(error instanceof NatsError);
+    assert.equal(error.code, code);
+    assert.match(error.message, text);
+    return true;
+  };
+}
+
+test("nobody at the address is a clear error", async () => {
+  const server = await startNats();
+  await server.stop();
+  const settings = { servers: [server.url], credentials: "none", name: "test" };
+  const expected = isNatsError("nats_unreachable", new RegExp(`${server.url} cannot be reached`));
+  await assert.rejects(connectNats(settings), expected);
+  await assert.rejects(new NatsLink(settings).get(), expected);
+});
+
+test("replies come to inboxes that carry the client's name", async () => {
+  const server = await startNats();
+  const nc = await connectNats({ servers: [server.url], credentials: "none", name: "sluice acme.x" });
+  const seen = new Promise<string | undefined>((resolve) => {
+    nc.subscribe("ask", { callback: (_, message) => resolve(message.reply) });
+  });
+  nc.request("ask", "", { timeout: 500 }).catch(() => undefined);
+  assert.match((await seen) ?? "", /^_INBOX_sluice-acme-x\./);
+  await nc.close();
+  await server.stop();
+});
+
+test("a token, and a user with a password, come from a file and are refused when wrong", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "sluice-creds-"));
+  const file = async (text: string) => {
+    const path = join(dir, "login");
+    await writeFile(path, text);
+    return `file:${path}`;
+  };
+  const cases: [string[], string, string][] = [
+    [["--auth", "s3cret"], "s3cret\n", "wrong"],
+    [["--user", "u", "--pass", "p w"], '{"user":"u","password":"p w"}', '{"user":"u","password":"x"}'],
+  ];
+  for (const [args, right, wrong] of cases) {
+    const server = await startNats(args);
+    const settings = { servers: [server.url], name: "test" };
+    const nc = await connectNats({ ...settings, credentials: await file(right) });
+    await nc.flush();
+    await nc.close();
+    const refused = isNatsError("nats_refused", /refused the credentials/);
+    await assert.rejects(connectNats({ ...settings, credentials: await file(wrong) }), refused);
+    await assert.rejects(connectNats({ ...settings, credentials: "none" }), refused);
+    await server.stop();
+  }
+  await rm(dir, { recursive: true });
+});
+
+test("a credentials file is read for what it is, and never quoted", () => {
+  assert.deepEqual(Object.keys(parseCredentials(SEED, "f")), ["authenticator"]);
+  assert.deepEqual(parseCredentials(" abc \n", "f"), { token: "abc" });
+  assert.deepEqual(parseCredentials('{"user":"u","password":"p"}', "f"), { user: "u", pass: "p" });
+  const creds = `-----BEGIN NATS USER JWT-----\nx\n------END NATS USER JWT------\n-----BEGIN USER NKEY SEED-----\n${SEED}\n------END USER NKEY SEED------`;
+  assert.deepEqual(Object.keys(parseCredentials(creds, "f")), ["authenticator"]);
+  for (const wrong of ["", "two words", '{"user":"u"}', '{"user":"u","password":"p","more":1}', "{"])
+    assert.throws(
+      () => parseCredentials(wrong, "file:/f"),
+      isNatsError("nats_credentials", /file:\/f.*expected/),
+    );
+});
+
+test("credentials that cannot be used say why", async () => {
+  const settings = { servers: ["nats://127.0.0.1:1"], name: "test" };
+  const fails = (credentials: string, text: RegExp) =>
+    assert.rejects(connectNats({ ...settings, credentials }), isNatsError("nats_credentials", text));
+  await fails("file:/no/such", /\/no\/such: cannot be read/);
+  await fails("secret:acme", /not supported yet/);
+  await fails("password", /expected none, file:PATH/);
+});
+
+test("a link keeps one connection, replaces it when it is dead, and survives a restart", async () => {
+  const server = await startNats();
+  let now = 0;
+  const link = new NatsLink({ servers: [server.url], credentials: "none", name: "test" }, () => now);
+  const [first, same] = await Promise.all([link.get(), link.get()]);
+  assert.equal(first, same);
+  now += 60_000;
+  assert.equal(await link.get(), first);
+
+  await first.close();
+  const second = await link.get();
+  assert.notEqual(second, first);
+
+  await server.kill();
+  now += 60_000;
+  await assert.rejects(link.get(), isNatsError("nats_unreachable", /cannot be reached/));
+  await server.restart();
+  const third = await link.get();
+  await third.flush();
+  await link.close();
+  assert.equal(third.isClosed(), true);
+  await link.close();
+  await server.stop();
+});
+
+test("a connection that is silent, not closed, is replaced after a pause", async () => {
+  const server = await startNats();
+  let now = 0;
+  const link = new NatsLink({ servers: [server.url], credentials: "none", name: "test" }, () => now);
+  await link.get();
+  await server.kill("SIGSTOP");
+  now += 60_000;
+  await assert.rejects(link.get(), isNatsError("nats_unreachable", /cannot be reached/));
+  await server.stop();
+});
