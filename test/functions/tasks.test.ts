@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import * as z from "zod";
 import { defineAgent, skill } from "../../shared/agents/index.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
-import { assertForm, loadEventForms } from "../support/fixtures.ts";
+import { assertForm, loadEventForms, loadTaskCases } from "../support/fixtures.ts";
 import { startWorld, type World } from "../support/world.ts";
 
 /** What the handlers of this file did, by task. */
@@ -83,6 +83,17 @@ describe("a task over real parts", () => {
     assert.deepEqual(await world.peer.events(message.taskId), before);
     assert.equal(world.hints.length, 0);
   });
+
+  for (const { name, subject, bytes, expect, direct } of loadTaskCases(Date.now()).filter((of) => of.direct))
+    test(`a message that no standard server takes is decided as the fixtures say: ${name}`, async () => {
+      assert.ok(direct);
+      const verdict = await world.admit({ subject, body: bytes });
+      if (expect.ack === "term") return void assert.ok("term" in verdict);
+      assert.deepEqual(verdict, { ack: true });
+      for (let taken = world.hints.shift(); taken !== undefined; taken = world.hints.shift())
+        await world.work(taken.hint);
+      assert.equal((await world.peer.events(expect.taskId))[0]?.event.kind, "accepted");
+    });
 
   for (const [input, code] of [
     ["throw", "internal"],

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { jetstream } from "@nats-io/jetstream";
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
 import {
   controlMessage,
@@ -89,10 +89,9 @@ export class Peer {
   }
 
   /** All events of the stream addressed to this peer, or of one task or message key, in the stream's order. */
-  async events(key?: string): Promise<Received[]> {
+  async events(key?: string, from: string = this.id): Promise<Received[]> {
     const js = jetstream(this.nc);
-    const filter = `a2a.v1.event.*.${this.id}.${key ?? "*"}.*`;
-    const jsm = await jetstreamManager(this.nc);
+    const filter = `a2a.v1.event.*.${from}.${key ?? "*"}.*`;
     const consumer = await js.consumers.get("A2A_EVENTS", { filter_subjects: [filter] });
     const { num_pending } = await consumer.info();
     const received: Received[] = [];
@@ -112,17 +111,19 @@ export class Peer {
       }
     }
     await consumer.delete().catch(() => {});
-    void jsm;
     return received;
   }
 
   /** Waits for the terminal event of a task (or the rejection of a message), and gives all of its events. */
-  async outcome(key: string, timeoutMs = 60_000): Promise<Received[]> {
+  async outcome(
+    key: string,
+    { timeoutMs = 60_000, from = this.id }: { timeoutMs?: number; from?: string } = {},
+  ): Promise<Received[]> {
     for (const until = Date.now() + timeoutMs; Date.now() < until; await wait(50)) {
-      const events = await this.events(key);
+      const events = await this.events(key, from);
       if (events.some(({ event }) => isTerminal(event.state))) return events;
     }
-    const seen = (await this.events(key)).map(({ event }) => `${event.revision} ${event.kind}`);
+    const seen = (await this.events(key, from)).map(({ event }) => `${event.revision} ${event.kind}`);
     throw new Error(
       `no terminal event of ${key} within ${timeoutMs} ms; seen: ${seen.join(", ") || "nothing"}`,
     );
