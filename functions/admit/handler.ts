@@ -1,10 +1,10 @@
 import deployment from "sluice:deployment";
 import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
-import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
 import middy from "@middy/core";
 import type { SQSEvent } from "aws-lambda";
 import { intake } from "../../shared/nats/index.ts";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
+import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
 import { eachRecord, receives } from "../batch.ts";
 import { hinter, wire } from "../wiring.ts";
@@ -30,4 +30,4 @@ export const handler = middy((event: SQSEvent) =>
   ),
 )
   .use(injectLambdaContext(wiring.telemetry.logger))
-  .use(logMetrics(wiring.telemetry.metrics));
+  .use(publishMetrics(wiring.telemetry));

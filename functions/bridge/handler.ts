@@ -1,6 +1,5 @@
 import deployment from "sluice:deployment";
 import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
-import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import middy from "@middy/core";
 import type { Context } from "aws-lambda";
@@ -8,7 +7,7 @@ import { parseDeployment } from "../../shared/config/deployment.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
 import { NatsLink } from "../../shared/nats/index.ts";
-import { createTelemetry } from "../../shared/telemetry/index.ts";
+import { createTelemetry, publishMetrics } from "../../shared/telemetry/index.ts";
 import { runBridge } from "./bridge.ts";
 
 /** How many messages each queue may hold. */
@@ -41,4 +40,4 @@ export const handler = middy(async (_event: unknown, context: Context) => {
   if (run.givenBack > 0) telemetry.count("MessagesNotForwarded", run.givenBack);
 })
   .use(injectLambdaContext(telemetry.logger))
-  .use(logMetrics(telemetry.metrics));
+  .use(publishMetrics(telemetry));

@@ -1,8 +1,8 @@
 import deployment from "sluice:deployment";
 import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
-import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
 import middy from "@middy/core";
 import type { Context } from "aws-lambda";
+import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { hinter, wire } from "../wiring.ts";
 import { sweep } from "./sweep.ts";
 
@@ -16,4 +16,4 @@ export const handler = middy(async (_event: unknown, context: Context) => {
   wiring.telemetry.count("TasksDue", looked);
 })
   .use(injectLambdaContext(wiring.telemetry.logger))
-  .use(logMetrics(wiring.telemetry.metrics));
+  .use(publishMetrics(wiring.telemetry));

@@ -1,10 +1,10 @@
 import { agents } from "sluice:agents";
 import deployment from "sluice:deployment";
 import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
-import { logMetrics } from "@aws-lambda-powertools/metrics/middleware";
 import middy from "@middy/core";
 import type { Context, SQSEvent } from "aws-lambda";
 import { workHint } from "../../shared/tasks/messages.ts";
+import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
 import { endedSubject, hinter, wire } from "../wiring.ts";
 import { work } from "./work.ts";
@@ -27,4 +27,4 @@ export const handler = middy((event: SQSEvent, context: Context) => {
   return eachRecord(event, (record) => work(deps, workHint.parse(JSON.parse(record.body)), { endsAt }));
 })
   .use(injectLambdaContext(wiring.telemetry.logger))
-  .use(logMetrics(wiring.telemetry.metrics));
+  .use(publishMetrics(wiring.telemetry));

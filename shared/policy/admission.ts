@@ -63,10 +63,7 @@ export function decide(
 
   const agent = deployment.agents.find(({ channelRef }) => channelRef === request.channelRef);
   if (agent === undefined)
-    return refuse(
-      "channel_not_enabled",
-      `channelRef: no agent here has ${quoted(request.channelRef)}`,
-    );
+    return refuse("channel_not_enabled", `channelRef: no agent here has ${quoted(request.channelRef)}`);
   if (agent.runtime !== to)
     return refuse("invalid_envelope", `channelRef: belongs to ${agent.runtime}, but the task went to ${to}`);
 

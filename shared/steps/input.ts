@@ -9,11 +9,11 @@ export type Input =
 const TEXT_TYPES: ReadonlySet<string> = new Set(["string", "enum", "literal", "template_literal"]);
 
 /** Whether a schema takes a text: a string schema, whatever is wrapped around it. */
-function takesText(schema: z.core.$ZodType): boolean {
-  const { def } = schema._zod;
+function takesText(schema: z.ZodType): boolean {
+  const { def } = schema;
   if (TEXT_TYPES.has(def.type)) return true;
-  if ("innerType" in def && def.innerType instanceof z.core.$ZodType) return takesText(def.innerType);
-  if ("in" in def && def.in instanceof z.core.$ZodType) return takesText(def.in);
+  if ("innerType" in def && def.innerType instanceof z.ZodType) return takesText(def.innerType);
+  if ("in" in def && def.in instanceof z.ZodType) return takesText(def.in);
   return false;
 }
 

@@ -51,6 +51,17 @@ export function createTelemetry(): PowertoolsTelemetry {
   };
 }
 
+/**
+ * The middleware that writes out what an invocation has counted. Powertools' own complains about an invocation that
+ * counted nothing, which is as it should be.
+ */
+export function publishMetrics({ metrics }: Pick<PowertoolsTelemetry, "metrics">) {
+  const publish = () => {
+    if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
+  };
+  return { after: publish, onError: publish };
+}
+
 /** The fields that tell what an error was, without its stack's absolute paths. */
 export function errorFields(error: unknown): { errorName: string; errorMessage: string } {
   return error instanceof Error
