@@ -22,7 +22,7 @@ import { Schedule } from "./schedules.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { scaledQueue, scaledTimeoutMs } from "./time-scale.ts";
 
-export type { Endpoints, ExistingNats, HostEvent, HostOptions } from "./host-options.ts";
+export type { Endpoints, HostEvent, HostOptions } from "./host-options.ts";
 export type { InvocationResult } from "./runtime-api.ts";
 
 /** How long a stopping host waits for batches that are being worked on. */

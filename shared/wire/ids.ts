@@ -15,10 +15,11 @@ export const agentId = z
   .regex(/^[A-Za-z0-9_-]{1,64}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
   .refine(isStable, "expected an id that is neither all digits nor made of a process id or a timestamp");
 
+const token = () =>
+  z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -");
+
 /** The id of a message, and of any other single token: kinds, instances. */
-export const messageId = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -");
+export const messageId = token();
 
 /** The id of a task. The prefix `msg_` is kept for the keys of tasks that were never accepted. */
 export const taskId = z
@@ -27,10 +28,10 @@ export const taskId = z
   .refine((id) => !id.startsWith("msg_"), "expected an id that does not start with msg_");
 
 /** What an event's subject names its task by: a task id, or `msg_` and the message id. */
-export const taskKey = messageId;
+export const taskKey = token();
 
 /** The id of an artifact, unique in its task; it is also the message id of the artifact's event. */
-export const artifactId = messageId;
+export const artifactId = token();
 
 /** `msg_` and the message id: the key of a task that is rejected before it has an id. */
 export function rejectionKey(message: string): string {

@@ -5,7 +5,6 @@ import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
 import {
   controlMessage,
   isTerminal,
-  parseSubject,
   readEvent,
   type TaskEvent,
   type TaskRequest,
