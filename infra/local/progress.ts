@@ -11,7 +11,8 @@ export interface Progress {
 }
 
 export function progressOn(stream: NodeJS.WriteStream): Progress {
-  return stream.isTTY ? spinner(stream) : lines(stream);
+  // A terminal that has no width yet (`docker run -t`, `script`) makes ora clear lines for ever.
+  return stream.isTTY && stream.columns > 0 ? spinner(stream) : lines(stream);
 }
 
 function spinner(stream: NodeJS.WriteStream): Progress {

@@ -8,7 +8,6 @@ const resource = z.object({
   Properties: z.record(z.string(), z.unknown()).default({}),
   Metadata: z.record(z.string(), z.unknown()).default({}),
 });
-type Resource = z.infer<typeof resource>;
 
 const template = z.object({
   Resources: z.record(z.string(), resource),
