@@ -15,8 +15,7 @@ export const agentId = z
   .regex(/^[A-Za-z0-9_-]{1,64}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
   .refine(isStable, "expected an id that is neither all digits nor made of a process id or a timestamp");
 
-const token = () =>
-  z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -");
+const token = () => z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -");
 
 /** The id of a message, and of any other single token: kinds, instances. */
 export const messageId = token();
