@@ -45,8 +45,6 @@ export interface Host {
   invoke(name: string, event: unknown): Promise<InvocationResult>;
   /** Ends everything that the host has started; nothing runs when it returns. */
   stop(): Promise<void>;
-  /** Ends everything at once, without waiting. */
-  kill(): void;
 }
 
 /**
@@ -139,7 +137,6 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
     ],
     invoke: (name, event) => poolOf(pools, name).invoke(JSON.stringify(event)),
     stop: () => closing.disposeAsync(),
-    kill: () => processes.killAll(),
   };
   options.signal?.throwIfAborted();
   hostFile.write(() => describe(host, options, nats, dataDir));

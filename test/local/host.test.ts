@@ -141,16 +141,26 @@ test("a host that is killed leaves nothing that its successor does not end, and 
   const killed = await startHostProcess(t, dataDir);
   const { sqs: endpoint, queues } = JSON.parse(readFileSync(join(dataDir, "host.json"), "utf8"));
   const sqs = new SQSClient(awsSettings(endpoint));
-  await sqs.send(new SendMessageCommand({ QueueUrl: queues.tasks, MessageBody: "hold" }));
   const seen = () => linesOf(join(dataDir, "seen.txt"));
+  const give = (MessageBody: string) =>
+    sqs.send(new SendMessageCommand({ QueueUrl: queues.tasks, MessageBody }));
+  // One process will spin; one, used after it, will be idle.
+  await give("hold");
   const [first = ""] = await eventually(seen, (lines) => lines.length === 1);
+  await give("go");
+  const [, go = ""] = await eventually(seen, (lines) => lines.length === 2);
+  await eventually(
+    () => fetch(`${endpoint}/_fauxqs/queues/tasks`).then((r) => r.text()),
+    (text) => !text.includes('"go"'),
+  );
   killed.kill("SIGKILL");
   await once(killed, "exit");
+  await eventually(() => !isAlive(Number(go.split(" ")[2])));
   // The servers, and a function that spins and so cannot notice.
   assert.ok(processesOf(dataDir).length >= 3);
 
   const host = await startTestHost(t, STACK, { dataDir });
-  const [, second = ""] = await eventually(seen, (lines) => lines.length === 2);
+  const [, , second = ""] = await eventually(seen, (lines) => lines.length === 3);
   assert.match(first, /^hold 1 /);
   assert.match(second, /^hold 2 /);
   assert.equal(isAlive(Number(first.split(" ")[2])), false);

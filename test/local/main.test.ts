@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,6 +7,8 @@ import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { freePort } from "../../infra/local/ports.ts";
 import { temporaryFolder } from "./support/assembly.ts";
 import { eventually, isAlive, processesOf } from "./support/host.ts";
 
@@ -52,6 +54,18 @@ test("--once delegates a task to digest, shows every event, stops, and leaves no
     /accepted +task_[0-9a-f]{24}\n(.*\n)*.*working.*\n(.*\n)*.*artifact.*\n(.*\n)*.*completed/,
   );
   assert.deepEqual(processesOf(run.dataDir), []);
+});
+
+test("a NATS server that is there already is used, with its password and its own authority's certificate", async (t) => {
+  const nats = await secureNatsServer(t);
+  if (nats === undefined) return t.skip("no openssl here to make a certificate with");
+  const given = ["--nats", nats.url, "--creds", nats.credentials];
+  const trusting = start(t, "--once", ...given, "--ca", nats.ca);
+  assert.equal(await trusting.ended(), 0, trusting.said());
+  assert.doesNotMatch(trusting.said(), /starting NATS/);
+  const wary = start(t, "--once", ...given);
+  assert.equal(await wary.ended(), 1);
+  assert.match(wary.said(), /tls:\/\/localhost:\d+ cannot be reached.*certificate/);
 });
 
 test("it says what to do next and stays up until Ctrl-C, which leaves nothing; the next start goes on", async (t) => {
@@ -127,3 +141,39 @@ test("options that make no sense end it with 2 and say what was expected", async
     assert.match(run.said(), message);
   }
 });
+
+/** A nats-server with TLS and a password; undefined where no certificate can be made. */
+async function secureNatsServer(t: test.TestContext) {
+  const folder = temporaryFolder("tls");
+  const path = (name: string) => join(folder, name);
+  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const keys = [
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-keyout",
+    path("key.pem"),
+    "-out",
+    path("cert.pem"),
+    "-days",
+    "2",
+  ];
+  if (spawnSync("openssl", ["req", "-x509", ...keys, ...names]).status !== 0) return undefined;
+  const port = await freePort();
+  writeFileSync(
+    path("nats.conf"),
+    `listen: 127.0.0.1:${port}
+jetstream { store_dir: ${JSON.stringify(path("js"))} }
+tls { cert_file: ${JSON.stringify(path("cert.pem"))}, key_file: ${JSON.stringify(path("key.pem"))} }
+authorization { user: tester, password: secret }\n`,
+  );
+  writeFileSync(path("login.json"), JSON.stringify({ user: "tester", password: "secret" }));
+  const server = spawn(await findNatsServer(), ["-c", path("nats.conf")], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  t.after(() => server.kill("SIGKILL"));
+  let log = "";
+  server.stderr.on("data", (chunk) => (log += chunk));
+  await eventually(() => log.includes("Server is ready"));
+  return { url: `tls://localhost:${port}`, credentials: path("login.json"), ca: path("cert.pem") };
+}
