@@ -4,6 +4,8 @@ import * as z from "zod";
 
 const TOP_WORDS = 10;
 const TOP_KEYS = 50;
+/** How much is shown of a word or a key, in characters. */
+const MAX_NAME = 64;
 const WORD = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
 
 /** What is digested: a text, or JSON together with the text that it stands in. */
@@ -46,7 +48,15 @@ function mostFrequent(counts: ReadonlyMap<string, number>, limit: number) {
   return [...counts]
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
     .slice(0, limit)
-    .map(([name, count]) => ({ name, count }));
+    .map(([name, count]) => ({ name: shortened(name), count }));
+}
+
+/** A megabyte without a blank is one word. */
+function shortened(name: string): string {
+  if (name.length <= MAX_NAME) return name;
+  const characters = [...name.slice(0, 2 * MAX_NAME)];
+  const isWhole = name.length <= 2 * MAX_NAME && characters.length <= MAX_NAME;
+  return isWhole ? name : `${characters.slice(0, MAX_NAME - 1).join("")}…`;
 }
 
 /** The shape of a text: paragraphs are what empty lines divide. */
@@ -73,14 +83,14 @@ export function shapeOfJson(json: unknown) {
     if (!Array.isArray(value)) for (const key of Object.keys(value)) keys.set(key, (keys.get(key) ?? 0) + 1);
     for (const child of Object.values(value)) open.push({ value: child, level: level + 1 });
   }
-  const topLevelKeys = typeOf(json) === "object" ? Object.keys(Object(json)).slice(0, TOP_KEYS) : [];
+  const ownKeys = typeOf(json) === "object" ? Object.keys(Object(json)) : [];
   return {
     kind: "json" as const,
     type: typeOf(json),
     depth,
     types,
     distinctKeys: keys.size,
-    topLevelKeys,
+    topLevelKeys: ownKeys.slice(0, TOP_KEYS).map(shortened),
     keys: mostFrequent(keys, TOP_KEYS),
   };
 }

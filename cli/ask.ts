@@ -30,7 +30,7 @@ export function askCommand(): Command {
   return withCommon(new Command("ask"))
     .description("give an agent a task and follow it to its end")
     .argument("<agent>", "an agent's short id (digest) or whole runtime id (local-digest)")
-    .argument("[message...]", "what to do")
+    .argument("[message...]", "what to do; after --, its words may begin with -")
     .option("--file <path>", "take the message from a file, - is stdin; *.json is sent as data")
     .option("--skill <slug>", "which of the agent's skills", "task")
     .option("--from <runtime>", "as whom to ask (default: <deployment>-cli)", runtime)
@@ -133,7 +133,8 @@ async function readText(path: string): Promise<string> {
     const bytes = path === "-" ? await buffer(process.stdin) : await readFile(path);
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    const problem = cause instanceof TypeError ? "expected UTF-8 text" : "cannot be read";
+    const reason = cause instanceof Error && "code" in cause ? ` (${cause.code})` : "";
+    const problem = cause instanceof TypeError ? "expected UTF-8 text" : `cannot be read${reason}`;
     throw new CliError(EXIT.usage, `--file ${name}: ${problem}`, { cause });
   }
 }

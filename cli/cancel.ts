@@ -2,7 +2,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { controlMessage, isTerminal } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { openEvents, readEvents } from "./events.ts";
+import { openEvents, readEventsOfTask } from "./events.ts";
 import { foldTasks } from "./fold.ts";
 import { common, runtime, seconds, taskKey, withCommon } from "./options.ts";
 import { endText, eventLine, stateName } from "./render.ts";
@@ -35,7 +35,7 @@ async function cancel(taskId: string, { from, reason, timeout, ...given }: Optio
     const filters = [`a2a.v1.event.*.${from ?? "*"}.${taskId}.>`];
     // Opened before the past is read, so that no end falls in between.
     await using feed = await openEvents(nc, filters);
-    const [view] = foldTasks(await readEvents(nc, filters));
+    const [view] = foldTasks(await readEventsOfTask(nc, taskId, from));
     if (view === undefined)
       throw new CliError(EXIT.failed, `task ${taskId}: nobody has accepted it yet, or its events are gone`);
     if (isTerminal(view.state)) {

@@ -6,7 +6,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { EVENTS_STREAM } from "../shared/nats/streams.ts";
-import { readEvent, type TaskEvent } from "../shared/wire/index.ts";
+import { readEvent, type TaskEvent, taskIdOf } from "../shared/wire/index.ts";
 
 /** Messages of a stream as an ordered consumer reads them: no durable, no acknowledgements, nobody else's state. */
 export interface Feed extends AsyncDisposable {
@@ -102,4 +102,18 @@ export async function readEvents(
     const read = readEvent(subject, body);
     return read.ok ? [{ event: read.value, at }] : [];
   });
+}
+
+/**
+ * One task's events. Those of a task that was never accepted stand under its message's id; it is found by its own id
+ * as well, which is what its sender was shown.
+ *
+ * @param key the task's id, or `msg_` and its message's id
+ * @param delegator whose task it is; anybody's without it
+ */
+export async function readEventsOfTask(nc: NatsConnection, key: string, delegator = "*"): Promise<Seen[]> {
+  const seen = await readEvents(nc, [`a2a.v1.event.*.${delegator}.${key}.>`]);
+  if (seen.length > 0) return seen;
+  const rejected = await readEvents(nc, [`a2a.v1.event.*.${delegator}.*.rejected`]);
+  return rejected.filter(({ event: { from, to, messageId } }) => taskIdOf(to, from, messageId) === key);
 }

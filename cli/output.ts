@@ -41,7 +41,8 @@ export function processOutput(json: boolean): Output {
       besideSpinner(() => stderr.write(`sluice: ${text}\n`));
     },
     waitingFor(text) {
-      if (json || !isTerminal) return;
+      // A terminal without a width (`docker run -t`, `script`) would make ora clear lines for ever.
+      if (json || !isTerminal || !(stdout.columns > 0)) return;
       spinner ??= ora({ stream: stdout, discardStdin: false });
       spinner.text = text;
       if (!spinner.isSpinning) spinner.start();

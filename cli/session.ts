@@ -29,8 +29,12 @@ export async function inSession(
   const home = readHome(findHome(process.cwd(), own));
   const out = processOutput(options.json);
   const interruption = new AbortController();
-  const interrupt = () => interruption.abort(new CliError(EXIT.interrupted, "interrupted"));
-  process.once("SIGINT", interrupt);
+  const interrupt = () => {
+    if (interruption.signal.aborted) process.exit(EXIT.interrupted); // asked twice: at once
+    interruption.abort(new CliError(EXIT.interrupted, "interrupted"));
+  };
+  // Not `once`: the spinner's clean-up ends the process at a signal for which nobody listens any more.
+  process.on("SIGINT", interrupt);
   const nc = await openNats(findNats(options, process.env, home));
   void tellTroubles(nc, out);
   try {

@@ -3,13 +3,13 @@ import * as z from "zod";
 import { TASKS_STREAM } from "../shared/nats/streams.ts";
 import { parseSubject, taskIdOf } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { readAll, readEvents, type Seen } from "./events.ts";
+import { readAll, readEvents, readEventsOfTask, type Seen } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
 import { common, count, runtime, taskKey, withCommon } from "./options.ts";
 import { artifactText, errorText, eventLine, stateName, stateText } from "./render.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
 import { table } from "./table.ts";
-import { clean, cleanLine } from "./text.ts";
+import { clean, cleanLine, localTime } from "./text.ts";
 
 const DEFAULT_HOURS = 24;
 const DEFAULT_LIMIT = 20;
@@ -95,7 +95,7 @@ export function unanswered(
 }
 
 async function showTask({ nc, out }: Session, task: string, from: string | undefined): Promise<number> {
-  const seen = await readEvents(nc, [`a2a.v1.event.*.${from ?? "*"}.${task}.>`]);
+  const seen = await readEventsOfTask(nc, task, from);
   const views = foldTasks(seen);
   if (views.length === 0)
     throw new CliError(
@@ -124,10 +124,4 @@ function describe(view: TaskView, seen: readonly Seen[], c: Session["out"]["colo
     ...(view.error === null ? [] : ["", c.red(errorText(view.error))]),
     ...(view.content.trim() === "" ? [] : ["", clean(view.content).trimEnd()]),
   ];
-}
-
-/** `2026-08-01 12:00:09`, in the time zone of whoever looks. */
-function localTime(at: Date): string {
-  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19).replace("T", " ");
 }

@@ -45,3 +45,9 @@ export function sizeText(bytes: number): string {
   const [divisor, unit] = bytes < 1_000_000 ? [1_000, "kB"] : bytes < 1e9 ? [1_000_000, "MB"] : [1e9, "GB"];
   return `${(bytes / divisor).toFixed(1)} ${unit}`;
 }
+
+/** `2026-08-01 12:00:09`, in the time zone of whoever looks. */
+export function localTime(at: Date): string {
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19).replace("T", " ");
+}

@@ -5,7 +5,7 @@ import { eventsOf, openEvents } from "./events.ts";
 import { common, runtime, withCommon } from "./options.ts";
 import { eventLine } from "./render.ts";
 import { inSession } from "./session.ts";
-import { cleanLine } from "./text.ts";
+import { cleanLine, localTime } from "./text.ts";
 
 const options = common.extend({ from: z.string().optional() });
 type Options = z.infer<typeof options>;
@@ -27,7 +27,7 @@ async function watch({ from, ...given }: Options): Promise<number> {
     out.waitingFor("watching; Ctrl-C ends it");
     for await (const event of eventsOf(feed)) {
       if (from !== undefined && event.from !== from && event.to !== from) continue;
-      const time = (event.createdAt ?? new Date().toISOString()).slice(11, 19);
+      const time = localTime(new Date()).slice("YYYY-MM-DD ".length);
       const task = event.kind === "accepted" ? "" : `  ${cleanLine(event.taskKey)}`;
       out.record(event);
       out.line(

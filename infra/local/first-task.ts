@@ -3,12 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { askTask } from "../../cli/ask.ts";
-import { eventLine } from "../../cli/render.ts";
+import { endText, eventLine } from "../../cli/render.ts";
 import { colours, wantsColour } from "../../cli/text.ts";
 import { LOCAL_REQUESTER } from "../../shared/config/agents-yaml.ts";
 import type { DeploymentConfig, HostedAgent } from "../../shared/config/deployment.ts";
 import { connectNats, STREAMS } from "../../shared/nats/index.ts";
-import type { TaskEvent } from "../../shared/wire/index.ts";
+import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
 import { HostError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import type { Progress } from "./progress.ts";
@@ -61,8 +61,10 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   try {
     progress.doing("waiting for the bridge");
     await streams(nc, task);
-    progress.doing(`asking ${agent.runtime} as ${LOCAL_REQUESTER}`);
+    progress.line(`${LOCAL_REQUESTER} asks ${agent.runtime}: ${TEXT}`);
+    progress.doing(`waiting for ${agent.runtime}`);
     const palette = colours(wantsColour(process.stdout.isTTY === true, process.env));
+    const textOf = (event: TaskEvent) => (isTerminal(event.state) ? endText : eventLine)(event, palette);
     return await askTask(nc, {
       from: LOCAL_REQUESTER,
       to: agent.runtime,
@@ -71,7 +73,7 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
       message: TEXT,
       timeoutMs: TASK_WITHIN_MS,
       signal,
-      onEvent: (event) => progress.line(`  ${eventLine(event, palette)}`),
+      onEvent: (event) => progress.line(textOf(event).replaceAll(/^/gm, "  ")),
     });
   } finally {
     await nc.close();

@@ -97,6 +97,18 @@ test("any text and any JSON can be digested", async () => {
   );
 });
 
+test("long words and keys are shown by their beginning", async () => {
+  const [longest, tooLong] = ["𝒙".repeat(64), "𝒙".repeat(65)];
+  assert.deepEqual(countWords(`${longest} ${tooLong}`).top, [
+    { name: longest, count: 1 },
+    { name: `${"𝒙".repeat(63)}…`, count: 1 },
+  ]);
+  const { topLevelKeys } = shapeOfJson({ [longest]: 1, ["k".repeat(1_000_000)]: 2 });
+  assert.deepEqual(topLevelKeys, [longest, `${"k".repeat(63)}…`]);
+  const { outcome } = await perform(digest, "a".repeat(1_000_000));
+  assert((outcome.text?.length ?? 0) < 300);
+});
+
 test("JSON deeper than the call stack, and texts of the largest message", () => {
   const depth = 100_000;
   const { depth: found } = shapeOfJson(JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`));

@@ -82,6 +82,19 @@ test("status of one task shows its whole history", async () => {
   assert.equal((await sluice("status", "--limit", "0")).code, 2);
 });
 
+test("a task that was rejected is found by the id that its sender was shown", async () => {
+  stage.script = ({ task }, say) => say(rejectedEvent(task, { code: "overloaded", message: "full" }, now()));
+  const task = await send("digest", "turned-away");
+  await send("digest", "turned-away");
+  const { stdout, code } = await sluice("status", task);
+  assert.equal(code, 0);
+  assert.match(
+    stdout,
+    /^msg_\w+ {2}rejected\nturned-away → acme-digest\n\n.* {2}rejected {3}overloaded: full\n\n/,
+  );
+  assert.match((await sluice("cancel", task)).stdout, /is over already: rejected/);
+});
+
 test("cancel sends the next revision as the task's sender and waits for the end", async () => {
   stage.script = async ({ task }, say) => {
     await say(acceptedEvent(task, now()));
