@@ -87,7 +87,9 @@ export class Lane {
     await within(this.#pulling, budgetMs / 4);
     this.#closePulls();
     await this.#pulling;
-    await within(Promise.all(this.#inHand), budgetMs / 2);
+    // Else the server might still answer a pull that nobody hears, and the message comes again only after its ack wait.
+    await within(this.#options.nc.flush(), budgetMs / 8);
+    await within(Promise.all(this.#inHand), (budgetMs * 3) / 8);
     this.#abort.abort();
     await within(Promise.all(this.#inHand), budgetMs / 4);
   }
@@ -98,7 +100,8 @@ export class Lane {
 
   async #pullFrom(info: ConsumerInfo, batch: number, left: () => number): Promise<void> {
     const consumer = jetstream(this.#options.nc).consumers.getConsumerFromInfo(info);
-    while (left() > 0 && !this.#ending.signal.aborted) {
+    // What is left at the end is too short for another pull; the next run has begun by then.
+    for (let first = true; first || left() >= MIN_PULL_MS; first = false) {
       if (!(await this.#connected())) return;
       const room = await this.#room.take(batch);
       if (room === 0) return;
@@ -108,6 +111,7 @@ export class Lane {
         const expires = Math.max(MIN_PULL_MS, remaining < PULL_MS + MIN_PULL_MS ? remaining : PULL_MS);
         const messages = await consumer.fetch({ max_messages: room, expires });
         this.#pulls.add(messages);
+        if (this.#ending.signal.aborted) this.#closePulls();
         try {
           for await (const message of messages) {
             received++;
@@ -126,11 +130,10 @@ export class Lane {
 
   /** Waits for the connection. False when the run ends first. */
   async #connected(): Promise<boolean> {
-    while (!this.#options.link.connected) {
-      if (this.#ending.signal.aborted) return false;
-      await sleep(LOOK_MS);
-    }
-    return true;
+    const { aborted } = this.#ending.signal;
+    if (aborted || this.#options.link.connected) return !aborted;
+    await sleep(LOOK_MS);
+    return this.#connected();
   }
 
   async #failed(info: ConsumerInfo, error: unknown): Promise<void> {

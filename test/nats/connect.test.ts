@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -112,12 +113,27 @@ test("a link keeps one connection, replaces it when it is dead, and survives a r
 });
 
 test("a connection that is silent, not closed, is replaced after a pause", async () => {
-  const server = await startNats();
+  let silent = false;
+  const server = createServer((socket) => {
+    if (!silent)
+      socket.write('INFO {"server_id":"x","version":"2.10.0","proto":1,"max_payload":1048576}\r\n');
+    socket.on("data", (data) => {
+      if (!silent && data.toString().includes("PING")) socket.write("PONG\r\n");
+    });
+    socket.on("error", () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
   let now = 0;
-  const link = new NatsLink({ servers: [server.url], credentials: "none", name: "test" }, () => now);
-  await link.get();
-  await server.kill("SIGSTOP");
+  const settings = { servers: [`nats://127.0.0.1:${port}`], credentials: "none", name: "test" };
+  const link = new NatsLink(settings, () => now);
+  const first = await link.get();
+  silent = true;
   now += 60_000;
   await assert.rejects(link.get(), isNatsError("nats_unreachable", /cannot be reached/));
-  await server.stop();
+  assert.equal(first.isClosed(), true);
+  silent = false;
+  assert.notEqual(await link.get(), first);
+  await link.close();
+  server.close();
 });

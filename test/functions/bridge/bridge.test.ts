@@ -202,19 +202,11 @@ test("while the queue is over its bound nothing more is pulled; two runs at once
   const two = [start(4_000, {}, bound), start(4_000, {}, bound)];
   let most = 0;
   let over = false;
-  Promise.all(two).finally(() => {
+  const ended = Promise.all(two).finally(() => {
     over = true;
   });
-  const name = `tasks${runs}`;
-  await until("the bound is reached", () => queued().length >= bound / 2);
-  const taken = new Set<number>();
-  while (!over) {
-    const now = queued();
-    most = Math.max(most, now.length);
-    for (const message of now) taken.add(message.seq);
-    if (now.length >= bound / 2 && taken.size < 200) sqs.inspectQueue(name);
-    await sleep(10);
-  }
+  for (; !over; await sleep(10)) most = Math.max(most, queued().length);
+  await ended;
   assert.ok(most <= bound, `the queue held ${most}`);
   assert.ok(most >= bound / 2);
   const info = await consumerInfo();
