@@ -5,7 +5,7 @@ import { type Stage, startStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
 /** What a processor has to do does not run faster; beyond this, messages wait longer for it than for an answer. */
-const SCALE = 150;
+const SCALE = 120;
 const HOUR_MS = 3_600_000 / SCALE;
 /** More than the queue may hold, and than JetStream gives out unacknowledged. */
 const MESSAGES = 1_100;
@@ -55,7 +55,7 @@ test("an hour's messages that come while the table is out of reach are each admi
 
   const open = () => asked.filter(({ key }) => !log.ended(key)).length;
   await until("every message is answered to its end", () => open() === 0, {
-    withinMs: 120_000,
+    withinMs: 240_000,
     seen: () => ({ admitted: admitted.size, open: open() }),
   });
   sampling.abort();

@@ -15,7 +15,7 @@ before(async () => {
     for (const task of point.tasks) of.set(task, [...(of.get(task) ?? []), text]);
   };
   stage = await startStage(
-    { timeScale: 60 },
+    { timeScale: 30 },
     {
       before(point) {
         if (point.kind.startsWith("nats publish")) note(published, point, point.body.toString());
