@@ -3,31 +3,28 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { awsSettings } from "./aws.ts";
-import { startDynamoDb } from "./dynamodb.ts";
 import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { functionEnvironment } from "./function-environment.ts";
 import { FunctionPool } from "./function-pool.ts";
 import { HostFile } from "./host-file.ts";
-import type { Endpoints, ExistingNats, HostOptions } from "./host-options.ts";
+import type { Endpoints, HostOptions } from "./host-options.ts";
 import { ACCOUNT } from "./intrinsics.ts";
 import { Limiter } from "./limiter.ts";
 import { LogFile } from "./log-file.ts";
-import { findNatsServer, startNatsServer } from "./nats-server.ts";
+import { type Parts, type Stage, startParts } from "./parts.ts";
 import { Processes } from "./processes.ts";
-import { Queues } from "./queues.ts";
 import type { InvocationResult } from "./runtime-api.ts";
 import { Schedule } from "./schedules.ts";
 import { readStack, type Stack } from "./stack.ts";
-import { scaledQueue, scaledTimeoutMs } from "./time-scale.ts";
+import { scaledTimeoutMs } from "./time-scale.ts";
 
-export type { Endpoints, HostEvent, HostOptions } from "./host-options.ts";
+export type { Endpoints, ExistingNats, HostEvent, HostOptions } from "./host-options.ts";
 export type { InvocationResult } from "./runtime-api.ts";
 
 /** How long a stopping host waits for batches that are being worked on. */
 const STOP_GRACE_MS = 2_000;
-const DEFAULT_NATS_PORT = 4222;
 
 /** A running host. */
 export interface Host {
@@ -47,6 +44,8 @@ export interface Host {
   stop(): Promise<void>;
 }
 
+type Pools = ReadonlyMap<string, FunctionPool>;
+
 /**
  * Runs what the one stack of a cloud assembly declares on this machine: the table, the queues with their redrive
  * policies, the bucket, the functions with their event source mappings and schedules, and a NATS server.
@@ -56,27 +55,29 @@ export interface Host {
 export async function startHost(options: HostOptions): Promise<Host> {
   const closing = new AsyncDisposableStack();
   try {
-    return await start(options, closing);
+    const stage = await prepare(options, closing);
+    const { assemblyDir } = options;
+    return await start(stage, typeof assemblyDir === "string" ? assemblyDir : await assemblyDir());
   } catch (error) {
     await closing.disposeAsync();
     throw error;
   }
 }
 
-async function start(options: HostOptions, closing: AsyncDisposableStack): Promise<Host> {
-  const { log = () => {}, timeScale: scale = 1 } = options;
+/** Takes the data folder, and ends what a host that was killed left running on it. */
+async function prepare(options: HostOptions, closing: AsyncDisposableStack): Promise<Stage> {
+  const { log = () => {}, timeScale: scale = 1, signal } = options;
   if (!(scale >= 1 && Number.isFinite(scale)))
     throw new RangeError(`time scale: expected a number of at least 1, got ${scale}`);
-  const onTrouble = (message: string) => log({ type: "trouble", message });
   const progress = (message: string) => {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     log({ type: "progress", message });
   };
   mkdirSync(options.dataDir, { recursive: true });
   const dataDir = realpathSync(options.dataDir);
-
   const lock = lockFolder(dataDir);
   closing.defer(() => lock.release());
+
   const processes = new Processes(dataDir);
   if ((await processes.reap()) > 0) progress("ended what an earlier host had left running");
   closing.defer(() => processes.stopAll());
@@ -84,48 +85,91 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
   const killAll = () => processes.killAll();
   process.once("exit", killAll);
   closing.defer(() => void process.off("exit", killAll));
+  const onTrouble = (message: string) => log({ type: "trouble", message });
+  return { options, dataDir, scale, processes, closing, progress, onTrouble };
+}
 
-  const { assemblyDir: given } = options;
-  const assemblyDir = typeof given === "string" ? given : await given();
-  progress("starting SQS and S3");
-  const queues = await Queues.start(join(dataDir, "queues"));
-  closing.defer(() => queues.stop());
-  const stack = readStack(assemblyDir, queues.queueUrlBase);
-  const scaled = stack.queues.map((queue) => scaledQueue(queue, stack.mappings, stack.functions, scale));
-  await queues.declareQueues(scaled);
-  await queues.releaseReceived(stack.queues);
-  await queues.declareBuckets(stack.buckets);
-
-  progress("starting DynamoDB");
-  const dynamodb = await startDynamoDb(dataDir, stack.tables, processes, onTrouble);
-  closing.defer(() => dynamodb.server.stop());
-
-  const nats = await natsFor(options, dataDir, processes, progress, onTrouble);
-  if (nats.server) closing.defer(() => nats.server?.stop());
-
-  const endpoints: Endpoints = {
-    dynamodb: dynamodb.url,
-    sqs: queues.url,
-    s3: queues.url,
-    nats: nats.servers,
-  };
-  const seen = (await options.route?.(endpoints)) ?? endpoints;
+async function start(stage: Stage, assemblyDir: string): Promise<Host> {
+  const { options, dataDir, closing, progress } = stage;
+  const parts = await startParts(stage, assemblyDir);
+  const seen = (await options.route?.(parts.endpoints)) ?? parts.endpoints;
 
   progress("starting the functions");
   const hostFile = new HostFile(join(dataDir, "host.json"));
   closing.defer(() => hostFile.remove());
-  const pools = startPools(readStack(assemblyDir, `${seen.sqs}/${ACCOUNT}`), {
-    options,
-    dataDir,
-    processes,
-    scale,
-    endpoints: seen,
-    nats,
-    onChange: () => hostFile.changed(),
-  });
+  const declared = readStack(assemblyDir, `${seen.sqs}/${ACCOUNT}`);
+  const pools = makePools(stage, declared, parts, seen, () => hostFile.changed());
   closing.defer(async () => void (await Promise.all(Array.from(pools.values(), (pool) => pool.stop()))));
 
-  const host: Host = {
+  const host = hostOf(stage, parts, pools);
+  hostFile.write(() => describe(stage, parts, host));
+  startSources(stage, parts, pools);
+  return host;
+}
+
+function makePools(
+  { options, dataDir, processes, scale }: Stage,
+  stack: Stack,
+  { nats }: Parts,
+  endpoints: Endpoints,
+  onChange: () => void,
+): Pools {
+  const starts = new Limiter(Math.max(2, availableParallelism()));
+  const invocable = stack.functions.filter(({ codeDir }) => codeDir !== "");
+  return new Map(
+    invocable.map((declaration) => {
+      const { name } = declaration;
+      const file = new LogFile(join(dataDir, "logs", `${name}.log`));
+      const pool = new FunctionPool({
+        declaration,
+        environment: functionEnvironment(declaration, endpoints, nats, scale, options.env),
+        timeoutMs: scaledTimeoutMs(declaration, scale),
+        processes,
+        starts,
+        onChange,
+        onLine: (line) => {
+          file.write(line);
+          options.log?.({ type: "line", functionName: name, line });
+        },
+      });
+      return [name, pool];
+    }),
+  );
+}
+
+/** Lets messages and schedules invoke the functions. */
+function startSources({ scale, closing, onTrouble }: Stage, { stack, queues }: Parts, pools: Pools): void {
+  const invoker = (name: string) => (payload: string) => poolOf(pools, name).invoke(payload);
+  const client = new SQSClient(awsSettings(queues.url));
+  closing.defer(() => client.destroy());
+  const sources = stack.mappings.map(
+    (mapping) =>
+      new EventSource({
+        mapping,
+        client,
+        queueUrl: `${queues.queueUrlBase}/${mapping.queueName}`,
+        invoke: invoker(mapping.functionName),
+        onTrouble,
+      }),
+  );
+  closing.defer(async () => void (await Promise.all(sources.map((source) => source.stop(STOP_GRACE_MS)))));
+  const schedules = stack.schedules.map(
+    (schedule) => new Schedule({ schedule, scale, invoke: invoker(schedule.functionName), onTrouble }),
+  );
+  closing.defer(() => {
+    for (const schedule of schedules) schedule.stop();
+  });
+  for (const source of [...sources, ...schedules]) source.start();
+}
+
+function poolOf(pools: Pools, name: string): FunctionPool {
+  const pool = pools.get(name);
+  if (pool) return pool;
+  throw new HostError("assembly_invalid", `no function ${name}; there are ${[...pools.keys()].join(", ")}`);
+}
+
+function hostOf({ closing }: Stage, { stack, queues, dynamodb, nats, endpoints }: Parts, pools: Pools): Host {
+  return {
     endpoints,
     tableName: stack.tables[0]?.name ?? "",
     bucketName: stack.buckets[0] ?? "",
@@ -138,126 +182,24 @@ async function start(options: HostOptions, closing: AsyncDisposableStack): Promi
     invoke: (name, event) => poolOf(pools, name).invoke(JSON.stringify(event)),
     stop: () => closing.disposeAsync(),
   };
-  options.signal?.throwIfAborted();
-  hostFile.write(() => describe(host, options, nats, dataDir));
-  startSources(stack, pools, queues, scale, onTrouble, closing);
-  return host;
 }
 
-interface Nats {
-  /** Comma-separated. */
-  readonly servers: string;
-  readonly credentials: string;
-  readonly ca: string | undefined;
-  readonly server?: Awaited<ReturnType<typeof startNatsServer>>["server"];
-}
-
-async function natsFor(
-  options: HostOptions,
-  dataDir: string,
-  processes: Processes,
-  progress: (message: string) => void,
-  onTrouble: (message: string) => void,
-): Promise<Nats> {
-  if (options.nats) return existing(options.nats);
-  progress("starting NATS");
-  const binary = await findNatsServer(progress);
-  const port = options.natsPort ?? DEFAULT_NATS_PORT;
-  const { url, server } = await startNatsServer(binary, dataDir, port, processes, onTrouble);
-  return { servers: url, credentials: "none", ca: undefined, server };
-}
-
-function existing({ servers, credentials = "none", ca }: ExistingNats): Nats {
-  return { servers: servers.join(","), credentials, ca };
-}
-
-interface PoolSettings {
-  readonly options: HostOptions;
-  readonly dataDir: string;
-  readonly processes: Processes;
-  readonly scale: number;
-  readonly endpoints: Endpoints;
-  readonly nats: Nats;
-  readonly onChange: () => void;
-}
-
-function startPools(stack: Stack, settings: PoolSettings): Map<string, FunctionPool> {
-  const { options, dataDir, processes, scale, endpoints, nats, onChange } = settings;
-  const starts = new Limiter(Math.max(2, availableParallelism()));
-  return new Map(
-    stack.functions
-      .filter((declaration) => declaration.codeDir !== "")
-      .map((declaration) => {
-        const file = new LogFile(join(dataDir, "logs", `${declaration.name}.log`));
-        const pool = new FunctionPool({
-          declaration,
-          environment: functionEnvironment(declaration, endpoints, nats, scale, options.env),
-          timeoutMs: scaledTimeoutMs(declaration, scale),
-          processes,
-          starts,
-          onChange,
-          onLine: (line) => {
-            file.write(line);
-            options.log?.({ type: "line", functionName: declaration.name, line });
-          },
-        });
-        return [declaration.name, pool];
-      }),
-  );
-}
-
-function startSources(
-  stack: Stack,
-  pools: ReadonlyMap<string, FunctionPool>,
-  queues: Queues,
-  scale: number,
-  onTrouble: (message: string) => void,
-  closing: AsyncDisposableStack,
-): void {
-  const client = new SQSClient(awsSettings(queues.url));
-  closing.defer(() => client.destroy());
-  const sources = stack.mappings.map(
-    (mapping) =>
-      new EventSource({
-        mapping,
-        client,
-        queueUrl: `${queues.queueUrlBase}/${mapping.queueName}`,
-        invoke: (payload) => poolOf(pools, mapping.functionName).invoke(payload),
-        onTrouble,
-      }),
-  );
-  closing.defer(async () => void (await Promise.all(sources.map((source) => source.stop(STOP_GRACE_MS)))));
-  const schedules = stack.schedules.map((schedule) => {
-    const invoke = (payload: string) => poolOf(pools, schedule.functionName).invoke(payload);
-    return new Schedule({ schedule, scale, invoke, onTrouble });
-  });
-  closing.defer(() => {
-    for (const schedule of schedules) schedule.stop();
-  });
-  for (const part of [...sources, ...schedules]) part.start();
-}
-
-function poolOf(pools: ReadonlyMap<string, FunctionPool>, name: string): FunctionPool {
-  const pool = pools.get(name);
-  if (pool) return pool;
-  throw new HostError("assembly_invalid", `no function ${name}; there are ${[...pools.keys()].join(", ")}`);
-}
-
-function describe(host: Host, options: HostOptions, nats: Nats, dataDir: string): object {
+/** What `host.json` says. */
+function describe({ dataDir, scale }: Stage, { nats, endpoints }: Parts, host: Host): object {
   return {
     pid: process.pid,
     dataDir,
     nats: nats.servers,
     natsCredentials: nats.credentials,
     natsCa: nats.ca,
-    dynamodb: host.endpoints.dynamodb,
-    sqs: host.endpoints.sqs,
-    s3: host.endpoints.s3,
+    dynamodb: endpoints.dynamodb,
+    sqs: endpoints.sqs,
+    s3: endpoints.s3,
     table: host.tableName,
     bucket: host.bucketName,
     queues: host.queueUrls,
     functions: host.functions(),
     servers: host.servers(),
-    timeScale: options.timeScale ?? 1,
+    timeScale: scale,
   };
 }
