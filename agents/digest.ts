@@ -139,7 +139,7 @@ export default defineAgent({
         );
 
         step.status("writing the report");
-        const summary = await step.run("report", () => summarize(sizes, words, shape));
+        const summary = await step.run("summary", () => summarize(sizes, words, shape));
         await step.artifact("report", { data: { ...sizes, words, shape }, filename: "report.json" });
         return summary;
       },

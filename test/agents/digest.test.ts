@@ -16,7 +16,7 @@ const report = z.looseObject({
 test("a text is measured, counted and described in visible steps", async () => {
   const text = "The cat saw the dog.\nThe dog ran.\n\nEnd";
   const { outcome, steps, statuses, artifacts } = await perform(digest, { kind: "text", text });
-  assert.deepEqual(steps, ["measure", "words", "structure", "report"]);
+  assert.deepEqual(steps, ["measure", "words", "structure", "summary"]);
   assert.equal(statuses.length, 4);
   const sha256 = createHash("sha256").update(text).digest("hex");
   assert.match(outcome.text ?? "", /^Text of 2 paragraphs; 38 bytes, 4 lines, 9 words, 6 different\.$/m);
