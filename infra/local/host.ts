@@ -20,7 +20,7 @@ import { Schedule } from "./schedules.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { scaledTimeoutMs } from "./time-scale.ts";
 
-export type { Endpoints, ExistingNats, HostEvent, HostOptions } from "./host-options.ts";
+export type { Endpoints, HostEvent, HostOptions } from "./host-options.ts";
 export type { InvocationResult } from "./runtime-api.ts";
 
 /** How long a stopping host waits for batches that are being worked on. */
@@ -79,8 +79,8 @@ async function prepare(options: HostOptions, closing: AsyncDisposableStack): Pro
   closing.defer(() => lock.release());
 
   const processes = new Processes(dataDir);
-  if ((await processes.reap()) > 0) progress("ended what an earlier host had left running");
-  closing.defer(() => processes.stopAll());
+  if ((await processes.endAll()) > 0) progress("ended what an earlier host had left running");
+  closing.defer(async () => void (await processes.endAll()));
   // However this process ends, except by SIGKILL, its children end with it.
   const killAll = () => processes.killAll();
   process.once("exit", killAll);

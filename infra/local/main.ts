@@ -66,7 +66,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const deployment = await deploymentOf(chosen);
     const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
     if (chosen.once) return completed ? EXIT.ok : EXIT.failed;
-    tellWhatNext(host, chosen, progress);
+    tellWhatNext(host, deployment, chosen, progress);
     await new Promise((resolve) => interrupted.addEventListener("abort", resolve, { once: true }));
     return EXIT.ok;
   } catch (error) {
@@ -144,14 +144,15 @@ function tell(event: HostEvent, verbose: boolean, progress: Progress): void {
   else if (verbose) progress.line(`[${event.functionName}] ${event.line}`);
 }
 
-function tellWhatNext(host: Host, { data }: Options, progress: Progress): void {
+function tellWhatNext(host: Host, { agents }: DeploymentConfig, { data }: Options, progress: Progress): void {
+  const agent = agents.find(({ id }) => id === "digest") ?? agents[0];
   // The command finds a host whose data lies in the usual place by itself.
   const where = resolve(data) === resolve(DEFAULT_DATA) ? "" : ` --nats ${host.endpoints.nats}`;
   for (const line of [
     "",
     `Sluice is up: NATS at ${host.endpoints.nats}, data and logs in ${data}. Next, in another terminal:`,
     "",
-    `  ./sluice ask digest "any text, or JSON"${where}`,
+    ...(agent === undefined ? [] : [`  ./sluice ask ${agent.id} "any text, or JSON"${where}`]),
     `  ./sluice agents${where}`,
     "",
     "Ctrl-C stops it; the next start continues where it stopped.",

@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Marks in its environment whatever a host started, its descendants included. */
@@ -12,12 +12,12 @@ const LEAVE_MS = 5_000;
  * host alone, and that killing a child takes with it what the child has started.
  */
 export class Processes {
-  readonly #mark: string;
+  readonly #dataDir: string;
   readonly #running = new Set<ChildProcessWithoutNullStreams>();
 
   /** @param dataDir the host's data folder, by which its processes are known even to a later host */
   constructor(dataDir: string) {
-    this.#mark = `${MARK}=${realpathSync(dataDir)}`;
+    this.#dataDir = realpathSync(dataDir);
   }
 
   /** Starts a child. Its standard input stays open for as long as the host lives. */
@@ -27,10 +27,9 @@ export class Processes {
     env: NodeJS.ProcessEnv,
     cwd?: string,
   ): ChildProcessWithoutNullStreams {
-    const [name = MARK, value] = this.#mark.split(/=(.*)/s);
     const child = spawn(command, args, {
       cwd,
-      env: { ...env, [name]: value },
+      env: { ...env, [MARK]: this.#dataDir },
       detached: true,
       stdio: ["pipe", "pipe", "pipe"],
     });
@@ -41,64 +40,44 @@ export class Processes {
     return child;
   }
 
-  /** Ends every child that still runs, and returns when none is left. */
-  async stopAll(): Promise<void> {
-    await endAll(
-      [...this.#running].flatMap((child) => child.pid ?? []),
-      (pids) => pids.filter((pid) => [...this.#running].some((child) => child.pid === pid)),
-    );
-    await this.reap();
-  }
-
   /** Kills every child without waiting for anything. */
   killAll(): void {
     for (const child of this.#running) killGroup(child.pid, "SIGKILL");
   }
 
   /**
-   * Ends what an earlier host on the same data folder left behind when it was killed, and what its children left.
+   * Ends every process that carries this folder's mark: the children and what they have started, or what an earlier
+   * host left behind when it was killed. Returns when none is left.
    *
    * @returns how many processes there were
    */
-  async reap(): Promise<number> {
-    const survivors = this.#marked();
-    await endAll(survivors, () => this.#marked());
-    return survivors.length;
+  async endAll(): Promise<number> {
+    const found = this.#marked();
+    for (const pid of found) send(pid, "SIGTERM");
+    const deadline = Date.now() + LEAVE_MS;
+    for (let left = found; left.length > 0; left = this.#marked()) {
+      if (Date.now() > deadline) for (const pid of left) send(pid, "SIGKILL");
+      await sleep(20);
+    }
+    return found.length;
   }
 
   #marked(): number[] {
+    if (!existsSync("/proc")) return []; // not Linux: DynamoDB's part will say so
+    const mark = `${MARK}=${this.#dataDir}`;
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-      .filter((pid) => environmentOf(pid).includes(this.#mark))
+      .filter((pid) => environmentOf(pid).includes(mark))
       .map(Number);
   }
 }
 
 /** Sends a signal to a child and to what it has started; a child that is gone is no error. */
 export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // ESRCH: it has left already
-  }
+  if (pid !== undefined) send(-pid, signal);
 }
 
-async function endAll(
-  pids: readonly number[],
-  left: (pids: readonly number[]) => readonly number[],
-): Promise<void> {
-  for (const pid of pids) signalOne(pid, "SIGTERM");
-  const deadline = Date.now() + LEAVE_MS;
-  let rest = left(pids);
-  while (rest.length > 0) {
-    if (Date.now() > deadline) for (const pid of rest) signalOne(pid, "SIGKILL");
-    await sleep(20);
-    rest = left(rest);
-  }
-}
-
-function signalOne(pid: number, signal: NodeJS.Signals): void {
+function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {

@@ -110,5 +110,6 @@ export class Server {
         this.#spec.onTrouble(messageOf(error));
       }
     }
+    if (!this.#stopping) this.#spec.onTrouble(`${this.#spec.name}: given up; start the host anew`);
   }
 }

@@ -12,6 +12,7 @@ import { freePort } from "../../infra/local/ports.ts";
 import { temporaryFolder } from "./support/assembly.ts";
 import { eventually, isAlive, processesOf } from "./support/host.ts";
 
+const OPENSSL = "openssl";
 const MAIN = fileURLToPath(new URL("../../infra/local/main.ts", import.meta.url));
 
 interface Run {
@@ -158,7 +159,7 @@ async function secureNatsServer(t: test.TestContext) {
     "-days",
     "2",
   ];
-  if (spawnSync("openssl", ["req", "-x509", ...keys, ...names]).status !== 0) return undefined;
+  if (spawnSync(OPENSSL, ["req", "-x509", ...keys, ...names]).status !== 0) return undefined;
   const port = await freePort();
   writeFileSync(
     path("nats.conf"),
