@@ -3,8 +3,14 @@ import { type ConsumerInfo, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Timing } from "../../shared/config/timing.ts";
 import { within } from "../../shared/nats/deadline.ts";
-import { ensureConsumers, ensureStreams, NatsError, type NatsLink } from "../../shared/nats/index.ts";
-import type { Telemetry } from "../../shared/telemetry/index.ts";
+import {
+  ensureConsumers,
+  ensureStreams,
+  NatsError,
+  type NatsLink,
+  type RuntimeConsumers,
+} from "../../shared/nats/index.ts";
+import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 import { Lane } from "./lane.ts";
 
 /** What of a queue's bound one run may use: two runs overlap at each change. */
@@ -89,9 +95,38 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
   );
 }
 
-/** Makes the streams and the hosted agents' consumers, where they are missing. */
-async function prepare(nc: NatsConnection, { settings, timing }: BridgeDeps, timeout: number) {
+/**
+ * Makes the streams and the hosted agents' consumers, where they are missing. An agent whose consumers cannot be had
+ * is left out; the others do not suffer for it.
+ */
+async function prepare(
+  nc: NatsConnection,
+  { settings, timing, telemetry }: BridgeDeps,
+  timeout: number,
+): Promise<RuntimeConsumers[]> {
   const jsm = await jetstreamManager(nc, { checkAPI: false, timeout });
-  await ensureStreams(jsm);
-  return Promise.all(settings.runtimes.map((runtime) => ensureConsumers(jsm, runtime, timing)));
+  await ensureStreams(jsm).catch(unprepared);
+  const made = await Promise.allSettled(
+    settings.runtimes.map((runtime) => ensureConsumers(jsm, runtime, timing)),
+  );
+  for (const [i, result] of made.entries()) {
+    if (result.status === "fulfilled") continue;
+    telemetry.error("a runtime has no consumers", {
+      runtime: settings.runtimes[i],
+      ...errorFields(result.reason),
+    });
+    telemetry.count("RuntimesWithoutConsumers");
+  }
+  const ready = made.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = made.find((result) => result.status === "rejected");
+  return ready.length === 0 && failed !== undefined ? unprepared(failed.reason) : ready;
+}
+
+function unprepared(cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  throw new NatsError(
+    "nats_jetstream",
+    `the streams and consumers cannot be had (${reason}); check that JetStream is enabled and that the account may use $JS.API`,
+    { cause },
+  );
 }

@@ -88,7 +88,10 @@ export class Lane {
     this.#closePulls();
     await this.#pulling;
     // Else the server might still answer a pull that nobody hears, and the message comes again only after its ack wait.
-    await within(this.#options.nc.flush(), budgetMs / 8);
+    await within(
+      this.#options.nc.flush().catch(() => undefined),
+      budgetMs / 8,
+    );
     await within(Promise.all(this.#inHand), (budgetMs * 3) / 8);
     this.#abort.abort();
     await within(Promise.all(this.#inHand), budgetMs / 4);

@@ -122,10 +122,10 @@ export class NatsLink {
 
   /** Closes the connection, if there is one; what was published before is sent first. */
   async close(): Promise<void> {
-    const connection = await (this.#opening ?? this.#connection);
+    const connection = await (this.#opening?.catch(() => undefined) ?? this.#connection);
     this.#connection = undefined;
     if (connection === undefined || connection.isClosed()) return;
-    await within(connection.flush(), PROBE_MS);
+    await lives(connection);
     await within(connection.close(), PROBE_MS);
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -114,7 +114,9 @@ test("a link keeps one connection, replaces it when it is dead, and survives a r
 
 test("a connection that is silent, not closed, is replaced after a pause", async () => {
   let silent = false;
+  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
+    sockets.add(socket);
     if (!silent)
       socket.write('INFO {"server_id":"x","version":"2.10.0","proto":1,"max_payload":1048576}\r\n');
     socket.on("data", (data) => {
@@ -135,5 +137,6 @@ test("a connection that is silent, not closed, is replaced after a pause", async
   silent = false;
   assert.notEqual(await link.get(), first);
   await link.close();
+  for (const socket of sockets) socket.destroy();
   server.close();
 });

@@ -261,6 +261,23 @@ test("NATS down at the start is a clear error", async () => {
   );
 });
 
+test("a server without JetStream is a clear error; one agent's trouble is not another's", async () => {
+  const jsm = await jetstreamManager(nc);
+  await start(1_200);
+  const [bad, good] = [runtime, `${runtime}-good`];
+  await jsm.consumers.delete("A2A_TASKS", tasksConsumer(bad));
+  await jsm.consumers.add("A2A_TASKS", { durable_name: tasksConsumer(bad), deliver_subject: "elsewhere" });
+  const url = (kind: string) => `http://127.0.0.1:${sqs.port}/000000000000/${kind}${runs}`;
+  const own = { tasksQueueUrl: url("tasks"), controlsQueueUrl: url("controls"), bound: 1_000 };
+  await publish(2, "{}", good);
+  const run = await start(2_000, { settings: { ...own, runtimes: [bad, good] } });
+  assert.equal(run.forwarded, 2);
+  await assert.rejects(
+    start(2_000, { settings: { ...own, runtimes: [bad] } }),
+    (error) => error instanceof NatsError && error.code === "nats_jetstream",
+  );
+});
+
 test("NATS going down during a run is a clear error at its end; coming back, the run goes on", async () => {
   const other = await startNats();
   const own = new NatsLink({ servers: [other.url], credentials: "none", name: "bridge" });
