@@ -10,8 +10,9 @@ import { openStage, type Stage } from "./peer.ts";
 
 const launcher = new URL("../../sluice", import.meta.url).pathname;
 const CTRL_C = "\u0003";
-/** util-linux's `script` gives a program a terminal; most systems have it. */
-const skip = spawnSync("script", ["--version"]).status === 0 ? false : "no program `script` here";
+/** Gives a program a terminal: a part of util-linux, which most systems have. */
+const PTY = "script";
+const skip = spawnSync(PTY, ["--version"]).status === 0 ? false : `no program ${PTY} here`;
 
 let stage: Stage;
 let cwd: string;
@@ -31,7 +32,7 @@ after(async () => {
 function onTerminal(args: string) {
   const line = `stty cols 100; exec ${launcher} ${args} --nats ${stage.nats.url}`;
   const { NATS_URL: _, NO_COLOR: __, ...env } = process.env;
-  const child = spawn("script", ["-qec", line, "/dev/null"], { cwd, env: { ...env, TERM: "xterm" } });
+  const child = spawn(PTY, ["-qec", line, "/dev/null"], { cwd, env: { ...env, TERM: "xterm" } });
   let shown = "";
   child.stdout.on("data", (chunk) => (shown += chunk));
   const ended = once(child, "close");
