@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -13,6 +13,7 @@ const LEAVE_MS = 5_000;
  */
 export class Processes {
   readonly #dataDir: string;
+  readonly #leash = leash();
   readonly #running = new Set<ChildProcessWithoutNullStreams>();
 
   /** @param dataDir the host's data folder, by which its processes are known even to a later host */
@@ -27,7 +28,8 @@ export class Processes {
     env: NodeJS.ProcessEnv,
     cwd?: string,
   ): ChildProcessWithoutNullStreams {
-    const child = spawn(command, args, {
+    const [program = command, ...rest] = [...this.#leash, command, ...args];
+    const child = spawn(program, rest, {
       cwd,
       env: { ...env, [MARK]: this.#dataDir },
       detached: true,
@@ -70,6 +72,16 @@ export class Processes {
       .filter((pid) => environmentOf(pid).includes(mark))
       .map(Number);
   }
+}
+
+/**
+ * What to start a program with so that the kernel kills it when this process is killed (prctl(2), PR_SET_PDEATHSIG);
+ * nothing where util-linux is not there, and then the next host on the folder ends what was left.
+ */
+function leash(): string[] {
+  const command = ["setpriv", "--pdeathsig", "KILL"];
+  const [program = "", ...args] = command;
+  return spawnSync(program, [...args, "true"]).status === 0 ? command : [];
 }
 
 /** Sends a signal to a child and to what it has started; a child that is gone is no error. */
