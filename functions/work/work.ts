@@ -12,7 +12,7 @@ import { Writer } from "../../shared/steps/writer.ts";
 import type { Entry, Head, StoredStep } from "../../shared/tasks/items.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
-import type { Values } from "../../shared/tasks/values.ts";
+import { patient, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { keepBeating } from "./beat.ts";
 import { readTask } from "./task.ts";
@@ -36,11 +36,15 @@ export interface WorkDeps {
   readonly listen: (taskId: string, told: () => void) => Promise<() => void>;
 }
 
-/** How many claims in a row, up to the one in force, have stored nothing before it. */
+/**
+ * How many claims in a row, up to the one in force, have stored no step. Progress texts and answered controls do not
+ * count: a handler that says that it begins, and dies, would go on for ever.
+ */
 function fruitlessClaims(entries: readonly Entry[]): number {
-  const last = entries.findLastIndex((entry) => entry.claim !== true);
+  const last = entries.findLastIndex((entry) => entry.steps !== undefined);
+  const claims = entries.slice(last + 1).filter((entry) => entry.claim === true).length;
   // The first claim of a task leaves no entry.
-  return entries.length - 1 - last + (last === -1 ? 1 : 0);
+  return claims + (last === -1 ? 1 : 0);
 }
 
 /**
@@ -71,7 +75,8 @@ class Worker {
   #beat: number;
 
   constructor(deps: WorkDeps, head: Head, until: number) {
-    this.#deps = deps;
+    const values = patient(deps.values, { now: deps.now, until: () => until });
+    this.#deps = { ...deps, values };
     this.#head = head;
     this.#until = until;
     this.#beat = head.beat;
@@ -124,9 +129,7 @@ class Worker {
     if (now() >= head.deadline) return this.#end(timedOut(head, now()));
     const fruitless = this.#head.epoch === 1 ? 0 : fruitlessClaims(this.#entries);
     if (fruitless >= MAX_FRUITLESS_CLAIMS) {
-      const where =
-        head.running === undefined ? "before its first step" : `in step ${JSON.stringify(head.running)}`;
-      const message = `the worker died ${fruitless} times in a row ${where}`;
+      const message = `the worker died ${fruitless} times in a row ${this.#where()}`;
       return this.#end(failure(head, "internal", message, now()));
     }
     const read = await readTask(this.#deps, { deployment, agents, head });
@@ -163,8 +166,10 @@ class Worker {
       now,
       before: async (name) => {
         if (now() > this.#until) return { kind: "suspended" };
-        // After a death, the step's name is worth a write: if this worker dies too, we can say where.
-        if (careful) await store.beat(head.taskId, head.epoch, { beat: ++this.#beat, running: name });
+        // After a death, the step's name is worth a write: if this worker dies too, we can say where. If the table
+        // does not take it, the step is run all the same.
+        if (careful)
+          await store.beat(head.taskId, head.epoch, { beat: ++this.#beat, running: name }).catch(() => {});
         return undefined;
       },
     });
@@ -184,6 +189,14 @@ class Worker {
       await beating.stop();
       (await listening)();
     }
+  }
+
+  /** Where the workers before this one have died, as far as they could tell. */
+  #where(): string {
+    const { running } = this.#head;
+    if (running !== undefined && !this.#stored.has(running)) return `in step ${JSON.stringify(running)}`;
+    const last = [...this.#stored.keys()].at(-1);
+    return last === undefined ? "before its first step" : `after step ${JSON.stringify(last)}`;
   }
 
   /** Puts the end, and publishes it. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { insist } from "../tasks/insist.ts";
 import type { Entry, Head, StoredEvent, StoredStep } from "../tasks/items.ts";
 import type { Append, Store } from "../tasks/store.ts";
 
@@ -32,9 +32,6 @@ export interface Draft {
 
 /** Makes a draft for a place: events get the revisions after `revision`, and `at` as their time. */
 export type MakeDraft = (at: { readonly revision: number; readonly at: number }) => Draft | Promise<Draft>;
-
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /**
  * One process's view of a task's journal. It appends at the place after the last that it knows; when that is taken
@@ -129,15 +126,10 @@ export class Journal {
   }
 
   /** Repeats the very same entry: its nonce tells a write that landed unanswered from another's. */
-  async #put(entry: Entry): Promise<Append> {
-    for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
-      try {
-        return await this.#store.append(this.#head.taskId, entry, this.#head.expiresAt);
-      } catch (error) {
-        if (this.#now() + delay > this.#until()) throw error;
-        await wait(delay);
-      }
-    }
+  #put(entry: Entry): Promise<Append> {
+    const { taskId, expiresAt } = this.#head;
+    const patience = { now: this.#now, until: this.#until };
+    return insist(() => this.#store.append(taskId, entry, expiresAt), patience);
   }
 
   #take(entry: Entry): void {

@@ -6,6 +6,8 @@ import { toJson } from "./json.ts";
 
 /** The largest artifact, in bytes: it is held in memory once by whoever makes it and once by whoever publishes it. */
 export const MAX_ARTIFACT_BYTES = 64 * 1024 * 1024;
+/** The longest file name and the longest media type of an artifact, in characters: its event holds them. */
+export const MAX_LABEL = 255;
 /** The most artifacts of a task: a result lists them all within one event. */
 export const MAX_ARTIFACTS = 500;
 
@@ -79,6 +81,11 @@ export function encodeArtifact(
     throw new ArtifactError(
       `artifact ${JSON.stringify(name)}: expected at most ${MAX_ARTIFACT_BYTES} bytes, got ${bytes.byteLength}`,
     );
+  for (const [field, label] of Object.entries({ filename, mediaType }))
+    if (label !== undefined && label.length > MAX_LABEL)
+      throw new ArtifactError(
+        `artifact ${JSON.stringify(name)}: ${field}: expected at most ${MAX_LABEL} characters, got ${label.length}`,
+      );
   const id = artifactIdOf(name);
   const extension = EXTENSIONS[mediaType.split(";")[0]?.trim() ?? ""] ?? "";
   const ref = artifactRef(taskId, {

@@ -2,9 +2,10 @@ import type { Attempt, Part, Step } from "../agents/types.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
 import type { StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
-import type { Telemetry } from "../telemetry/index.ts";
+import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import type { ArtifactRef } from "../wire/index.ts";
 import { encodeArtifact, MAX_ARTIFACTS } from "./artifacts.ts";
+import { durable } from "./durable.ts";
 import { ArtifactError, StepClosedError, StepNameError, StoreError } from "./errors.ts";
 import { fromJson, toJson } from "./json.ts";
 import type { StatusLine } from "./status.ts";
@@ -43,6 +44,8 @@ export class Engine implements Step {
   readonly #abort = new AbortController();
   readonly #open = new Set<string>();
   readonly #uses = new Map<string, number>();
+  /** The identities of all steps so far. */
+  readonly #ids = new Set<string>();
   readonly #artifacts = new Map<string, ArtifactRef>();
   readonly #halted = Promise.withResolvers<Halt>();
   #replayed = 0;
@@ -97,18 +100,23 @@ export class Engine implements Step {
     this.#status.close();
   }
 
-  async run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>): Promise<T> {
-    return this.#step(name, "run", async (id) => {
+  run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>): Promise<T> {
+    const ran = this.#step(name, "run", async (id) => {
       const started = this.#now();
       const text = toJson(await fn({ signal: this.signal }), `the result of step ${JSON.stringify(id)}`);
       const ms = this.#now() - started;
       const value = await durable(this.#values.keep(this.#taskId, text));
       await durable(this.#writer.add({ step: { name: id, kind: "run", value, ms } }));
       return text;
-    }) as Promise<T>; // What was stored is what `fn` returned, as far as JSON tells.
+    });
+    return unforced(ran as Promise<T>); // What was stored is what `fn` returned, as far as JSON tells.
   }
 
-  async artifact(name: string, parts: string | Part | readonly Part[]): Promise<void> {
+  artifact(name: string, parts: string | Part | readonly Part[]): Promise<void> {
+    return unforced(this.#artifact(name, parts));
+  }
+
+  async #artifact(name: string, parts: string | Part | readonly Part[]): Promise<void> {
     const ref = await this.#step(name, "artifact", async (id) => {
       const started = this.#now();
       const { ref, bytes } = encodeArtifact(this.#taskId, id, parts);
@@ -178,18 +186,21 @@ export class Engine implements Step {
       if (this.#closed) return await never();
       return fromJson(text);
     } catch (error) {
-      return await this.#failed(error);
+      return await this.#failed(id, error);
     } finally {
       this.#open.delete(id);
     }
   }
 
   /** What the task's own end or loss does is no error of the handler's. */
-  async #failed(error: unknown): Promise<never> {
+  async #failed(step: string, error: unknown): Promise<never> {
     if (error instanceof TaskEnded) this.halt({ kind: "ended" });
     else if (error instanceof ClaimLost) this.halt({ kind: "lost" });
     else if (error instanceof StoreError) this.halt({ kind: "broken", error: error.cause });
-    else if (!this.signal.aborted) throw error;
+    else if (!this.signal.aborted) {
+      this.#telemetry.warn("a step has failed", { taskId: this.#taskId, step, ...errorFields(error) });
+      throw error;
+    }
     return never();
   }
 
@@ -205,18 +216,22 @@ export class Engine implements Step {
     const before = uses === 2 ? name : `${name}#${uses - 1}`;
     if (this.#open.has(name) || (uses > 1 && this.#open.has(before)))
       throw new StepNameError(`step ${JSON.stringify(name)}: another step of this name is still open`);
+    if (this.#ids.has(id))
+      throw new StepNameError(
+        `step ${JSON.stringify(name)}: expected a name other than ${JSON.stringify(id)}, which another step has`,
+      );
     this.#uses.set(name, uses);
+    this.#ids.add(id);
     this.#open.add(id);
     return id;
   }
 }
 
-/** Tells a failure to store from an error of the handler's own. */
-async function durable<T>(write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (error) {
-    if (error instanceof TaskEnded || error instanceof ClaimLost) throw error;
-    throw new StoreError("the step could not be stored", { cause: error });
-  }
+/**
+ * A step that fails before its handler waits for it, or without anybody waiting, is the handler's own affair: it must
+ * not end the process as an unhandled rejection, and other tasks with it. Whoever waits is told all the same.
+ */
+function unforced<T>(step: Promise<T>): Promise<T> {
+  step.catch(() => {});
+  return step;
 }

@@ -9,8 +9,9 @@ import {
   MAX_EVENT_BYTES,
   type TaskRef,
 } from "../wire/index.ts";
+import { durable } from "./durable.ts";
 import type { Engine } from "./engine.ts";
-import { NotJsonError } from "./errors.ts";
+import { ArtifactError, NotJsonError } from "./errors.ts";
 import { toJson } from "./json.ts";
 
 /** Text artifacts up to this size stand in for a result's text when the handler gives none. */
@@ -80,7 +81,7 @@ function longest(of: Content): EventDraft {
  * Makes a result's content of what a handler returned. Its artifacts are given out first; a text that does not fit
  * into an event is cut at a code point, and kept whole as an artifact (docs/wire.md, sizes).
  *
- * @throws NotJsonError, ArtifactError
+ * @throws NotJsonError, ArtifactError, StoreError
  */
 export async function contentOf(
   outcome: unknown,
@@ -91,12 +92,16 @@ export async function contentOf(
   const json = data === undefined ? undefined : toJson(data, "data of the handler's return value");
   if (text !== undefined && json !== undefined)
     await engine.artifact("data", { text: json, mediaType: "application/json", filename: "data.json" });
-  const whole = text ?? json ?? (await textOfArtifacts(values, task.taskId, engine.artifacts));
+  const whole = text ?? json ?? (await durable(textOfArtifacts(values, task.taskId, engine.artifacts)));
 
   const bare = { content: "", artifacts: engine.artifacts, metrics };
   const empty = eventSize(wireEvent(task, longest(bare), LONGEST, 0));
   // The text stands in the event twice.
   const room = Math.floor((MAX_EVENT_BYTES - RESERVE_BYTES - empty) / 2);
+  if (room < 0)
+    throw new ArtifactError(
+      `the result: expected ${engine.artifacts.length} artifacts and ${Object.keys(metrics).length} metrics to be described in ${MAX_EVENT_BYTES - RESERVE_BYTES} bytes, got ${empty}`,
+    );
   if (jsonLength(whole) <= room) return { ...bare, content: whole };
   const isJson = text === undefined && json !== undefined;
   await engine.artifact("full-text", {

@@ -5,6 +5,7 @@ import type { Entry, Head } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import type { ErrorCode } from "../wire/index.ts";
 import type { Engine, Halt } from "./engine.ts";
+import { StoreError } from "./errors.ts";
 import { contentOf } from "./outcome.ts";
 
 /** How a run of a handler came out: an end to be put, or a reason to leave the task as it is. */
@@ -31,8 +32,13 @@ export function failure(head: Head, code: ErrorCode, message: string, now: numbe
   };
 }
 
+/** What was thrown, in words; whatever it is, this does not throw. */
 function thrown(error: unknown): string {
-  if (error instanceof Error) return `${error.name}: ${error.message}`;
+  try {
+    if (error instanceof Error) return `${String(error.name)}: ${String(error.message)}`;
+  } catch {
+    return "the handler threw an error that does not say what it is";
+  }
   return `the handler threw ${typeof error === "string" ? error : typeof error}`;
 }
 
@@ -73,6 +79,7 @@ export async function runHandler(options: {
       return { end: { state: "TASK_STATE_COMPLETED" }, events: [result] };
     } catch (error) {
       engine.close();
+      if (error instanceof StoreError) return { halt: { kind: "broken", error: error.cause } };
       return failure(head, "internal", thrown(error), now());
     }
   })();

@@ -29,12 +29,23 @@ export class StatusLine {
       return;
     }
     this.#pending = text;
+    this.#arm();
+  }
+
+  /** A timer may be early by the clock, and a text may be taken just before it comes: it looks again then. */
+  #arm(): void {
     if (this.#timer !== undefined) return;
-    const wait = Math.max(0, this.#lastAt + this.#everyMs - this.#now());
+    const wait = Math.max(0, this.#dueAt - this.#now());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#pending !== undefined) this.#due();
+      if (this.#pending === undefined) return;
+      if (this.#now() < this.#dueAt) this.#arm();
+      else this.#due();
     }, wait);
+  }
+
+  get #dueAt(): number {
+    return this.#lastAt + this.#everyMs;
   }
 
   /** Takes the waiting text along if its time has come, or whenever `anyway` is set. */
@@ -42,7 +53,7 @@ export class StatusLine {
     const text = this.#pending;
     if (text === undefined) return undefined;
     const now = this.#now();
-    if (!anyway && now < this.#lastAt + this.#everyMs) return undefined;
+    if (!anyway && now < this.#dueAt) return undefined;
     this.#pending = undefined;
     this.#last = text;
     this.#lastAt = now;

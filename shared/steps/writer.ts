@@ -1,5 +1,5 @@
 import { type EventDraft, storedEvents } from "../events/drafts.ts";
-import type { Journal } from "../events/journal.ts";
+import { type Journal, TaskEnded } from "../events/journal.ts";
 import type { Entry, StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import type { TaskRef } from "../wire/index.ts";
@@ -38,6 +38,7 @@ export class Writer {
   readonly #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #failed: { error: unknown } | undefined;
+  #ending: NonNullable<Entry["end"]> | undefined;
 
   /** @param options.stored called after each entry, for its events are to be published now */
   constructor(options: {
@@ -54,9 +55,14 @@ export class Writer {
     this.#stored = options.stored;
   }
 
-  /** Resolves when the item is durable. */
+  /**
+   * Resolves when the item is durable.
+   *
+   * @throws TaskEnded once the end is being put: a step that nobody waited for comes too late
+   */
   add(item: Item): Promise<void> {
     return new Promise((resolve, reject) => {
+      if (this.#ending !== undefined) return reject(new TaskEnded(this.#ending));
       this.#waiting.push({ item, resolve, reject });
       this.#running ??= this.#run();
     });
@@ -64,6 +70,7 @@ export class Writer {
 
   /** Waits for what is under way, then puts the last entry of all. */
   async end(end: NonNullable<Entry["end"]>, events: readonly EventDraft[]): Promise<void> {
+    this.#ending = end;
     while (this.#running !== undefined) await this.#running;
     if (this.#failed !== undefined) throw this.#failed.error;
     await this.#put([{ events }], end);

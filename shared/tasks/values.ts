@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { S3Client } from "@aws-sdk/client-s3";
+import { insist, type Patience } from "./insist.ts";
 import type { Kept, ValueRef } from "./items.ts";
 
 /** Text of up to this many bytes stays in its item; larger text goes to the bucket. */
@@ -73,4 +74,17 @@ export function s3Values(options: { bucket: string; client: () => Promise<S3Clie
     },
   };
   return values;
+}
+
+/** The same values, for somebody who rather waits for the bucket than gives up. */
+export function patient(values: Values, patience: Patience): Values {
+  const keepOn = <T>(attempt: () => Promise<T>) =>
+    insist(attempt, patience, (error) => error instanceof ValueGone);
+  return {
+    put: (taskId, bytes) => keepOn(() => values.put(taskId, bytes)),
+    ref: values.ref,
+    get: (ref) => keepOn(() => values.get(ref)),
+    keep: (taskId, text) => keepOn(() => values.keep(taskId, text)),
+    text: (kept) => keepOn(() => values.text(kept)),
+  };
 }

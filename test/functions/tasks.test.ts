@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import * as z from "zod";
 import { defineAgent, skill } from "../../shared/agents/index.ts";
+import type { Entry } from "../../shared/tasks/items.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import { assertForm, loadEventForms, loadTaskCases } from "../support/fixtures.ts";
 import { startWorld, type World } from "../support/world.ts";
@@ -220,5 +222,60 @@ describe("a task over real parts", () => {
     const last = (await world.peer.events(message.taskId)).at(-1);
     assert.equal(last?.event.error?.code, "internal");
     assert.match(last?.event.error?.message ?? "", /5 times.*"read"/);
+  });
+
+  /** A worker that claims, puts a claim's entry and these, and dies. */
+  const dies = async (taskId: string, epoch: number, ...more: Partial<Entry>[]) => {
+    const head = await world.store.head(taskId);
+    const claimed = await world.store.claim({ taskId, epoch, beat: head?.beat ?? 0 }, `dead-${epoch}`);
+    assert.ok(claimed);
+    const entries: Partial<Entry>[] = epoch === 0 ? more : [{ claim: true }, ...more];
+    for (const part of entries) {
+      const last = await world.store.last(taskId);
+      const entry = {
+        place: (last?.place ?? 0) + 1,
+        nonce: randomUUID(),
+        epoch: epoch + 1,
+        at: world.now(),
+        revision: last?.revision ?? 1,
+        ...part,
+      };
+      await world.store.append(taskId, entry, claimed.expiresAt);
+    }
+  };
+  const progress = { control: { kind: "status", messageId: "msg_1" } };
+
+  test("progress texts and answered controls do not save a handler that kills its workers", async () => {
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    for (let epoch = 0; epoch < 5; epoch++) await dies(message.taskId, epoch, progress);
+    await world.work({ taskId: message.taskId, epoch: 5, beat: 0 });
+    const last = (await world.peer.events(message.taskId)).at(-1);
+    assert.match(last?.event.error?.message ?? "", /died 5 times in a row before its first step/);
+  });
+
+  test("a worker that dies between steps is told to have died after the last one", async () => {
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    const read = { name: "read", kind: "run" as const, value: { text: '{"at":""}' }, ms: 1 };
+    await dies(message.taskId, 0, { steps: [read] });
+    await world.store.beat(message.taskId, 1, { beat: 1, running: "read" });
+    for (let epoch = 1; epoch <= 5; epoch++) await dies(message.taskId, epoch);
+    await world.work({ taskId: message.taskId, epoch: 6, beat: 1 });
+    const last = (await world.peer.events(message.taskId)).at(-1);
+    assert.match(last?.event.error?.message ?? "", /died 5 times in a row after step "read"/);
+  });
+
+  test("a step whose name cannot be noted is run all the same", async () => {
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    await dies(message.taskId, 0);
+    const store: World["store"] = { ...world.store, beat: () => Promise.reject(new Error("no table")) };
+    await world.work({ taskId: message.taskId, epoch: 1, beat: 0 }, { store });
+    const last = (await world.peer.events(message.taskId)).at(-1);
+    assert.equal(last?.event.state, "TASK_STATE_COMPLETED");
   });
 });

@@ -1,11 +1,21 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as z from "zod";
-import { defineAgent, type Step, skill } from "../../shared/agents/index.ts";
+import { defineAgent, type Outcome, type Step, skill } from "../../shared/agents/index.ts";
+import { MAX_LABEL } from "../../shared/steps/artifacts.ts";
+import type { WorkHint } from "../../shared/tasks/messages.ts";
 import { startWorld, type World } from "../support/world.ts";
 
 /** What the one agent of this file does; each test sets it. */
 let handle: (step: Step) => unknown = () => "";
+
+/** A handler's return value as it is; anything else that one gives is text, or data. */
+class Made {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    this.outcome = outcome;
+  }
+}
 
 const agent = defineAgent({
   id: "probe",
@@ -17,6 +27,7 @@ const agent = defineAgent({
       input: z.string(),
       run: async (_task, step) => {
         const made = await handle(step);
+        if (made instanceof Made) return made.outcome;
         return typeof made === "string" ? made : { data: made };
       },
     }),
@@ -36,6 +47,15 @@ describe("steps", () => {
     const last = (await world.peer.events(taskId)).at(-1)?.event;
     return { taskId, last, entries: await world.store.entries(taskId, 1) };
   };
+  /** Admits a task for this handler; gives its first hint. */
+  const admitted = async (handler: typeof handle): Promise<WorkHint> => {
+    handle = handler;
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    return { taskId: message.taskId, epoch: 0, beat: 0 };
+  };
+  const last = async (taskId: string) => (await world.peer.events(taskId)).at(-1)?.event;
   const refused = async (handler: typeof handle, message: RegExp) => {
     const { last } = await outcome(handler);
     assert.equal(last?.state, "TASK_STATE_FAILED");
@@ -110,6 +130,20 @@ describe("steps", () => {
       await step.artifact("a.b", "1");
       await step.artifact("a-b", "2");
     }, /"a-b": expected an id that no other artifact has/);
+    await refused(async (step) => {
+      for (const name of ["a", "a#2", "a"]) await step.run(name, () => 1);
+    }, /step "a": expected a name other than "a#2", which another step has/);
+    const long = "x".repeat(MAX_LABEL + 1);
+    await refused((step) => step.artifact("a", { text: "", filename: long }), /filename: .* at most 255/);
+    await refused(
+      (step) => step.artifact("a", { text: "", mediaType: `text/${long}` }),
+      /mediaType: .* at most 255/,
+    );
+    const metrics = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`metric ${n}`, n]));
+    await refused(
+      () => new Made({ metrics }),
+      /result: expected 0 artifacts and 100000 metrics to be described in/,
+    );
   });
 
   test("called after the handler has returned do nothing to the task", async () => {
@@ -125,5 +159,86 @@ describe("steps", () => {
   test("with a name of the longest kind are taken", async () => {
     const { last } = await outcome((step) => step.run("x".repeat(200), () => "fits"));
     assert.equal(last?.content, "fits");
+  });
+
+  test("with labels of the greatest length are taken", async () => {
+    const filename = "é".repeat(MAX_LABEL);
+    const mediaType = `text/${"x".repeat(MAX_LABEL - 5)}`;
+    const { last } = await outcome((step) => step.artifact("a", { text: "", filename, mediaType }));
+    assert.equal(last?.state, "TASK_STATE_COMPLETED");
+    assert.deepEqual(last?.result?.artifacts?.[0]?.name, filename);
+  });
+
+  test("that nobody waits for may fail, and come too late, without harm", async () => {
+    const late = Promise.withResolvers<string>();
+    const hint = await admitted(async (step) => {
+      void step.run("fails", () => Promise.reject(new Error("nobody waits for this")));
+      const early = step.run("fails early", () => Promise.reject(new Error("caught later")));
+      await step.run("takes longer", () => new Promise((resolve) => setTimeout(resolve, 20)));
+      const caught = await early.catch((error: Error) => error.message);
+      void step.run("late", () => late.promise);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return caught;
+    });
+    let putting = 0;
+    let most = 0;
+    const append: World["store"]["append"] = async (taskId, entry, expiresAt) => {
+      most = Math.max(most, ++putting);
+      if (entry.end !== undefined) {
+        // The step comes back while the end is being put.
+        late.resolve("too late");
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      return world.store.append(taskId, entry, expiresAt).finally(() => putting--);
+    };
+    await world.work(hint, { store: { ...world.store, append } });
+    assert.equal((await last(hint.taskId))?.content, "caught later");
+    assert.equal(most, 1, "one entry is put at a time");
+    const entries = await world.store.entries(hint.taskId, 1);
+    assert.deepEqual(
+      entries.flatMap(({ steps }) => steps ?? []).map(({ name }) => name),
+      ["takes longer"],
+    );
+  });
+
+  test("wait for a bucket that cannot be reached for a while", async () => {
+    let failures = 0;
+    const values: World["values"] = {
+      ...world.values,
+      put: (...args) => (failures++ < 2 ? Promise.reject(new Error("no bucket")) : world.values.put(...args)),
+    };
+    const hint = await admitted((step) => step.artifact("report", "fine"));
+    await world.work(hint, { values });
+    assert.equal((await last(hint.taskId))?.state, "TASK_STATE_COMPLETED");
+    assert.equal((await world.store.head(hint.taskId))?.epoch, 1, "by the same worker");
+  });
+
+  test("leave the task to another worker when a bucket is out of reach to the end", async () => {
+    const noBucket = new Error("no bucket");
+    const values: World["values"] = { ...world.values, get: () => Promise.reject(noBucket) };
+    // The result's text is that of its artifact, which cannot be read.
+    const hint = await admitted(async (step) => {
+      await step.artifact("report", "fine");
+      return new Made({});
+    });
+    // There is time for the handler, and none to wait.
+    const endsAt = world.now() + world.timing.marginMs + 50;
+    await assert.rejects(world.work(hint, { values, endsAt }), noBucket);
+    assert.equal((await last(hint.taskId))?.state, "TASK_STATE_WORKING");
+    await world.work({ ...hint, epoch: 1 });
+    assert.equal((await last(hint.taskId))?.content, "fine");
+  });
+
+  test("end the task in words whatever is thrown", async () => {
+    const strange = Object.assign(new Error(), { message: Symbol("strange") });
+    await refused(() => Promise.reject(strange), /Symbol\(strange\)/);
+    const mute = new Proxy(new Error("mute"), {
+      get(target, key) {
+        if (key === "message") throw new Error("no");
+        return Reflect.get(target, key);
+      },
+    });
+    await refused(() => Promise.reject(mute), /does not say what it is/);
+    await refused(() => Promise.reject(undefined), /threw undefined/);
   });
 });

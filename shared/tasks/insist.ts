@@ -1,0 +1,32 @@
+import { setTimeout as wait } from "node:timers/promises";
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+/** How long something that cannot be reached is tried again. */
+export interface Patience {
+  readonly now: () => number;
+  /** Until when, in milliseconds since 1970. */
+  readonly until: () => number;
+}
+
+/**
+ * Does something again until it succeeds, after pauses that grow from 0.1 to 5 seconds.
+ *
+ * @param hopeless tells an error that trying again does not help
+ * @throws the last error when the time is over
+ */
+export async function insist<T>(
+  attempt: () => Promise<T>,
+  { now, until }: Patience,
+  hopeless: (error: unknown) => boolean = () => false,
+): Promise<T> {
+  for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, MAX_RETRY_MS)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (hopeless(error) || now() + pause > until()) throw error;
+      await wait(pause);
+    }
+  }
+}
