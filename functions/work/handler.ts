@@ -7,9 +7,11 @@ import { workHint } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
 import { endedSubject, hinter, wire } from "../wiring.ts";
+import { guardMainThread } from "./guard.ts";
 import { work } from "./work.ts";
 
 const wiring = wire("work", deployment);
+guardMainThread(wiring.timing);
 const deps = {
   ...wiring,
   agents,
