@@ -13,6 +13,15 @@ before(() => {
 });
 after(() => rmSync(dir, { recursive: true, force: true }));
 
+function copyLauncher(): void {
+  mkdirSync(join(dir, "infra/local"), { recursive: true });
+  copyFileSync(launcher, join(dir, "sluice"));
+  copyFileSync(
+    new URL("../../infra/local/with-node.sh", import.meta.url),
+    join(dir, "infra/local/with-node.sh"),
+  );
+}
+
 function launch(
   path: string,
   env: Record<string, string> = {},
@@ -39,14 +48,14 @@ test("runs from anywhere, also through symbolic links", async () => {
 });
 
 test("asks for npm ci where the packages are missing", async () => {
-  copyFileSync(launcher, join(dir, "sluice"));
+  copyLauncher();
   const { code, stderr } = await launch(join(dir, "sluice"));
   assert.equal(code, 2);
   assert.equal(stderr, `sluice: its packages are missing; run \`npm ci\` in ${dir} first\n`);
 });
 
 test("asks for Node 24 where there is an older one, or none", async () => {
-  copyFileSync(launcher, join(dir, "sluice"));
+  copyLauncher();
   mkdirSync(join(dir, "node_modules/commander"), { recursive: true });
   mkdirSync(join(dir, "old"));
   writeFileSync(join(dir, "old/node"), "#!/bin/sh\necho v23.11.1\n");
