@@ -1,6 +1,8 @@
-import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+process.setMaxListeners(0); // one for each temporary folder
 
 /** A function of a hand-written stack: its source, and what its template declares beside the defaults. */
 export interface TestFunction {
@@ -15,9 +17,11 @@ export interface TestStack {
   readonly resources?: Readonly<Record<string, unknown>>;
 }
 
-/** A new folder of a test's own. */
+/** A new folder of a test's own, removed when the test's process ends. */
 export function temporaryFolder(name: string): string {
-  return realpathSync(mkdtempSync(join(tmpdir(), `sluice-${name}-`)));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `sluice-${name}-`)));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 /** Writes a cloud assembly as `cdk synth` would, of one hand-written stack, and returns its folder. */
