@@ -82,7 +82,7 @@ before(async () => {
     for (const client of [ddb, sqs, s3]) client.destroy();
     await proxies.stop();
     await fauxqs.stop();
-    await processes.stopAll();
+    await processes.endAll();
     await nats.stop();
     rmSync(dir, { recursive: true, force: true });
   });

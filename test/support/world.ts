@@ -232,7 +232,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
       s3.destroy();
       await fauxqs.stop();
       await dynamodb.server.stop();
-      await processes.stopAll();
+      await processes.endAll();
       await nats.stop();
       rmSync(dir, { recursive: true, force: true });
     },
