@@ -18,11 +18,12 @@ export class Outlet {
   readonly #telemetry: Telemetry;
   readonly #until: () => number;
   readonly #now: () => number;
-  #resumed: boolean;
+  /** Whether the stream may hold events that we do not know to be published: then it is asked first. */
+  #unsure: boolean;
   #running: Promise<void> | undefined;
 
   /**
-   * @param options.resumed whether somebody else may have published some of the events: then the stream is asked first
+   * @param options.resumed whether somebody else may have published some of the events
    * @param options.until until when to go on trying, in milliseconds since 1970
    */
   constructor(options: {
@@ -38,7 +39,7 @@ export class Outlet {
     this.#publisher = options.publisher;
     this.#task = options.task;
     this.#telemetry = options.telemetry;
-    this.#resumed = options.resumed;
+    this.#unsure = options.resumed;
     this.#until = options.until;
     this.#now = options.now;
   }
@@ -63,11 +64,13 @@ export class Outlet {
       const [event] = this.#journal.unpublished;
       if (event === undefined) break;
       try {
-        if (this.#resumed) this.#journal.markPublished(await this.#publisher.lastRevision(this.#task));
+        if (this.#unsure) this.#journal.markPublished(await this.#publisher.lastRevision(this.#task));
         else await this.#publish(event);
-        this.#resumed = false;
+        this.#unsure = false;
         delay = FIRST_RETRY_MS;
       } catch (error) {
+        // It may have landed unanswered, and by the time that we reach the stream again have left its duplicate window.
+        this.#unsure = true;
         this.#telemetry.warn("an event is not published yet", {
           taskId: this.#task.taskId,
           revision: event.revision,

@@ -278,4 +278,27 @@ describe("a task over real parts", () => {
     const last = (await world.peer.events(message.taskId)).at(-1);
     assert.equal(last?.event.state, "TASK_STATE_COMPLETED");
   });
+
+  test("an event that has landed unanswered is not sent again, however late the stream is reached again", async () => {
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    let unanswered = 0;
+    const publisher: World["publisher"] = {
+      ...world.publisher,
+      async publish(task, event) {
+        const first = event.kind === "result" && unanswered++ === 0;
+        // Under an id of its own, as if the stream had forgotten that it holds the event.
+        await world.publisher.publish(task, event, first ? "forgotten" : undefined);
+        if (first) throw new Error("no answer");
+      },
+    };
+    await world.work({ taskId: message.taskId, epoch: 0, beat: 0 }, { publisher });
+    const events = await world.peer.events(message.taskId);
+    assert.deepEqual(
+      events.map(({ event }) => event.revision),
+      events.map((_, index) => index + 1),
+    );
+    assert.equal((await world.store.head(message.taskId))?.dueAt, undefined);
+  });
 });
