@@ -1,4 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
+import { commandRuntime } from "../shared/config/deployment.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { findHome, type Home, readHome } from "./home.ts";
 import { findNats, openNats } from "./nats.ts";
@@ -56,5 +57,5 @@ async function tellTroubles(nc: NatsConnection, out: Output): Promise<void> {
 
 /** As whom the command acts unless `--from` says otherwise. */
 export function ownRuntime(home: Home): string {
-  return `${home.deployment}-cli`;
+  return commandRuntime(home.deployment);
 }

@@ -5,8 +5,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { askTask } from "../../cli/ask.ts";
 import { endText, eventLine } from "../../cli/render.ts";
 import { colours, wantsColour } from "../../cli/text.ts";
-import { LOCAL_REQUESTER } from "../../shared/config/agents-yaml.ts";
-import type { DeploymentConfig, HostedAgent } from "../../shared/config/deployment.ts";
+import { commandRuntime, type DeploymentConfig, type HostedAgent } from "../../shared/config/deployment.ts";
 import { connectNats, STREAMS } from "../../shared/nats/index.ts";
 import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
 import { HostError } from "./errors.ts";
@@ -38,8 +37,9 @@ export function whyNoFirstTask(deployment: DeploymentConfig): string | undefined
   const agent = digestOf(deployment);
   if (agent === undefined) return `no agent "${AGENT}" is hosted`;
   const { acceptFromRuntimes } = agent.policy;
-  if (acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(LOCAL_REQUESTER)) return undefined;
-  return `agent "${AGENT}" does not accept tasks from ${LOCAL_REQUESTER} (agents.yaml: acceptFromRuntimes)`;
+  const from = commandRuntime(deployment.deployment);
+  if (acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(from)) return undefined;
+  return `agent "${AGENT}" does not accept tasks from ${from} (agents.yaml: acceptFromRuntimes)`;
 }
 
 /**
@@ -50,6 +50,7 @@ export function whyNoFirstTask(deployment: DeploymentConfig): string | undefined
  */
 export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   const { host, deployment, progress, signal, credentials, ca } = task;
+  const from = commandRuntime(deployment.deployment);
   const agent = digestOf(deployment);
   if (agent === undefined) throw new HostError("part_failed", `no agent "${AGENT}" is hosted`);
   const nc = await connectNats({
@@ -61,12 +62,12 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   try {
     progress.doing("waiting for the bridge");
     await streams(nc, task);
-    progress.line(`${LOCAL_REQUESTER} asks ${agent.runtime}: ${TEXT}`);
+    progress.line(`${from} asks ${agent.runtime}: ${TEXT}`);
     progress.doing(`waiting for ${agent.runtime}`);
     const palette = colours(wantsColour(process.stdout.isTTY === true, process.env));
     const textOf = (event: TaskEvent) => (isTerminal(event.state) ? endText : eventLine)(event, palette);
     return await askTask(nc, {
-      from: LOCAL_REQUESTER,
+      from,
       to: agent.runtime,
       channelRef: agent.channelRef,
       skill: "task",

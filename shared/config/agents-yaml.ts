@@ -5,6 +5,7 @@ import type { Agent } from "../agents/define.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
   agentPolicy,
+  commandRuntime,
   credentials,
   type DeploymentConfig,
   deploymentName,
@@ -14,8 +15,8 @@ import {
 import { fields, hostAgent } from "./host-agent.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
-/** Who may ask the shipped agents when there is no `agents.yaml`: the `sluice` command. */
-export const LOCAL_REQUESTER = "local-cli";
+/** The deployment's name when there is no `agents.yaml`; its agents then work for the `sluice` command alone. */
+const UNNAMED = "local";
 
 const file = z.strictObject({
   deployment: deploymentName,
@@ -56,7 +57,7 @@ export function readAgentsYaml(
     text === undefined
       ? readYaml(
           "(no agents.yaml)",
-          `deployment: local\ndefaults: { acceptFromRuntimes: [${LOCAL_REQUESTER}] }`,
+          `deployment: ${UNNAMED}\ndefaults: { acceptFromRuntimes: [${commandRuntime(UNNAMED)}] }`,
         )
       : readYaml(path, text);
   const value = withoutNulls(source.value);

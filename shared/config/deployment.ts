@@ -132,6 +132,11 @@ const deploymentConfig = z.strictObject({
 /** A deployment as the functions know it. */
 export type DeploymentConfig = z.infer<typeof deploymentConfig>;
 
+/** As whom the `sluice` command asks a deployment's agents, unless it is told otherwise. */
+export function commandRuntime(deployment: string): string {
+  return `${deployment}-cli`;
+}
+
 /**
  * Reads a deployment out of the bundle's data.
  *

@@ -15,8 +15,6 @@ export const MAX_ARTIFACTS = 500;
 export interface Encoded {
   readonly ref: ArtifactRef;
   readonly bytes: Uint8Array;
-  /** The artifact's text, when it is one. */
-  readonly text?: string;
 }
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -31,14 +29,13 @@ interface Blob {
   readonly bytes: Uint8Array;
   readonly mediaType: string;
   readonly filename?: string;
-  readonly text?: string;
 }
 
 function blobOf(name: string, part: Part): Blob {
   if ("bytes" in part) return part;
   const text = "text" in part ? part.text : toJson(part.data, `artifact ${JSON.stringify(name)}`);
   const mediaType = part.mediaType ?? ("text" in part ? "text/plain" : "application/json");
-  return { text, bytes: Buffer.from(text), mediaType, filename: part.filename };
+  return { bytes: Buffer.from(text), mediaType, filename: part.filename };
 }
 
 /** Several parts are one object in the end: texts follow each other line by line, anything else becomes JSON. */
@@ -76,7 +73,7 @@ export function encodeArtifact(
 ): Encoded {
   const list: readonly Part[] =
     typeof parts === "string" ? [{ text: parts }] : Array.isArray(parts) ? parts : [parts as Part];
-  const { bytes, mediaType, filename, text } = merge(name, list);
+  const { bytes, mediaType, filename } = merge(name, list);
   if (bytes.byteLength > MAX_ARTIFACT_BYTES)
     throw new ArtifactError(
       `artifact ${JSON.stringify(name)}: expected at most ${MAX_ARTIFACT_BYTES} bytes, got ${bytes.byteLength}`,
@@ -95,7 +92,7 @@ export function encodeArtifact(
     digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
     sizeBytes: bytes.byteLength,
   });
-  return { ref, bytes, text };
+  return { ref, bytes };
 }
 
 /** An artifact's id out of its name: ids take only letters, digits, `_` and `-` (docs/wire.md, artifact). */

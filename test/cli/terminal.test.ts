@@ -31,7 +31,8 @@ after(async () => {
 /** `./sluice …` on a terminal of a hundred columns. */
 function onTerminal(args: string) {
   const line = `stty cols 100; exec ${launcher} ${args} --nats ${stage.nats.url}`;
-  const { NATS_URL: _, NO_COLOR: __, ...env } = process.env;
+  // With CI set the spinner would take the terminal for none.
+  const { NATS_URL: _, NO_COLOR: __, CI: ___, ...env } = process.env;
   const child = spawn(PTY, ["-qec", line, "/dev/null"], { cwd, env: { ...env, TERM: "xterm" } });
   let shown = "";
   child.stdout.on("data", (chunk) => (shown += chunk));
