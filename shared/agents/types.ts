@@ -1,4 +1,6 @@
+import type * as z from "zod";
 import type { Message } from "../wire/index.ts";
+import type { ApprovalDenied, FatalError, ReplyTimeout } from "./errors.ts";
 
 /** A piece of content that a handler gives out. Text and data are encoded as UTF-8; bytes are taken as they are. */
 export type Part =
@@ -28,25 +30,105 @@ export interface Task<Input = unknown, Settings = unknown> {
 
 /** What `step.run` hands to the function that it runs. */
 export interface Attempt {
-  /** Fires when the task is cancelled, its deadline passes, or its worker has lost it. */
+  /** Fires when the task is cancelled, its deadline or the step's own passes, or its worker has lost it. */
   readonly signal: AbortSignal;
+  /** Which attempt this is, from 1. */
+  readonly attempt: number;
+}
+
+/** A length of time: milliseconds, or a number with a unit, such as `"90s"`, `"5m"`, `"2h"`, `"7d"`. */
+export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
+
+/** How often a step is tried, and how long the pauses between two attempts are: exponential, with full jitter. */
+export interface Retry {
+  /** At most so many attempts, the first included; 3 unless said otherwise, up to 100. */
+  readonly attempts?: number;
+  /** The longest first pause; it doubles with each attempt. One second unless said otherwise. */
+  readonly initial?: Duration;
+  /** The longest pause. One minute unless said otherwise. */
+  readonly max?: Duration;
+}
+
+export interface RunOptions {
+  /** `false` for one attempt. */
+  readonly retry?: Retry | false;
+  /** How long one attempt may take; its signal fires then, and the attempt has failed. */
+  readonly timeout?: Duration;
+}
+
+export interface AskOptions<T extends z.ZodType> {
+  /** What the answer must be; a text unless said otherwise. An answer that does not fit is asked for again. */
+  readonly schema?: T;
+  /** How long to wait; then {@link ReplyTimeout} is thrown. */
+  readonly timeout?: Duration;
+}
+
+export interface ApproveOptions {
+  readonly timeout?: Duration;
+  /** What a missing answer means: `"deny"` throws {@link ApprovalDenied}, `"throw"` (the default) {@link ReplyTimeout}. */
+  readonly onTimeout?: "deny" | "throw";
+}
+
+export interface EachOptions {
+  /** How many items are worked on at once; all unless said otherwise. */
+  readonly concurrency?: number;
 }
 
 /** The checkpoints of a handler. Each call is stored once; a handler that is run again gets what is stored. */
 export interface Step {
   /**
    * Runs `fn` once and stores its result, which JSON must be able to hold; when the handler is run again the stored
-   * result is returned and `fn` is not called. A step is known by its name, never by its position.
+   * result is returned and `fn` is not called. A step is known by its name, never by its position. An error is tried
+   * again, unless it is a {@link FatalError}; what fails for good is stored too, and thrown again on each run.
    */
-  run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>): Promise<T>;
+  run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>, options?: RunOptions): Promise<T>;
   /** Tells the requester how far the work is. Texts that follow each other quickly are merged; the newest wins. */
   status(text: string): void;
   /** Gives out an artifact, exactly once in the requester's eyes however often the handler is run. */
   artifact(name: string, parts: string | Part | readonly Part[]): Promise<void>;
+  /** Waits, from a second to a year; while the task has nothing else to do, nothing runs and nothing is paid. */
+  sleep(name: string, duration: Duration): Promise<void>;
+  /** Waits until a time, or not at all when it has passed. */
+  sleepUntil(name: string, time: Date): Promise<void>;
+  /**
+   * Asks the requester, and waits for the answer without running. One question is open per task; further ones wait.
+   *
+   * @throws ReplyTimeout
+   */
+  ask<T extends z.ZodType = z.ZodString>(
+    name: string,
+    prompt: string,
+    options?: AskOptions<T>,
+  ): Promise<z.output<T>>;
+  /**
+   * Asks the requester for approval. Only an explicit approval approves.
+   *
+   * @throws ApprovalDenied, which ends the task as `auth_not_satisfied` unless it is caught; ReplyTimeout
+   */
+  approve(name: string, prompt: string, options?: ApproveOptions): Promise<void>;
+  /**
+   * Works on several items at once, each in a branch of its own that is named by its key.
+   *
+   * @param keyOf a name that is the item's own whatever its position; no two items may share it
+   */
+  each<T, R>(
+    items: readonly T[],
+    keyOf: (item: T) => string,
+    fn: (item: T, step: Step) => Promise<R>,
+    options?: EachOptions,
+  ): Promise<R[]>;
+  /** The same steps under names of their own, for what runs beside something else. */
+  branch(name: string): Step;
   /** Fires when the task is cancelled, its deadline passes, or its worker has lost it. */
   readonly signal: AbortSignal;
   /** Writes a structured log line with the task's ids; silent while stored steps are gone through again. */
   log(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** The time of the last stored step: the same when the handler is run again. */
+  now(): Date;
+  /** A number from 0 to 1, the same when the handler is run again. */
+  random(): number;
+  /** A UUID, the same when the handler is run again. */
+  uuid(): string;
 }
 
 /** An artifact that comes with the outcome; `name` is its id, unique in the task. */

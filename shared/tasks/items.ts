@@ -28,15 +28,46 @@ export const storedEvent = z.object({
 });
 export type StoredEvent = z.infer<typeof storedEvent>;
 
-/** A step's stored result: JSON text, known by the step's name. */
+const stepKind = z.enum(["run", "artifact", "sleep", "ask", "approve"]);
+
+/** An error as it is stored: what the handler gets again on each run. */
+const storedError = z.object({ name: z.string(), message: z.string() });
+
+/** A step that is done: its result as JSON text, or how it failed for good; known by the step's name. */
 export const storedStep = z.object({
   name: z.string(),
-  kind: z.enum(["run", "artifact"]),
+  kind: stepKind,
   value: kept,
   /** How long the step took, in milliseconds. */
   ms: z.int().nonnegative(),
+  /** How many attempts it took, where it was more than one. */
+  attempts: z.int().positive().optional(),
+  error: storedError.optional(),
 });
 export type StoredStep = z.infer<typeof storedStep>;
+
+/** What a step waits for. Opening the same step again replaces what it waited for before. */
+export const openedStep = z.object({
+  name: z.string(),
+  kind: stepKind,
+  /** When the waiting is over at the latest, in milliseconds since 1970. */
+  until: z.number().optional(),
+  /** For a question: the revision of the event that asked. */
+  asked: z.int().positive().optional(),
+  /** For a `run` between two attempts: how many have failed, and the last one's error. */
+  attempts: z.int().positive().optional(),
+  error: storedError.optional(),
+});
+export type OpenedStep = z.infer<typeof openedStep>;
+
+/** What a control has brought for the question that was open. */
+export const answer = z.object({
+  /** The step that asked. */
+  step: z.string(),
+  /** JSON text: for `ask` the control's `a2a`, for `approve` `{ approve, denyReason? }`. */
+  value: kept,
+});
+export type Answer = z.infer<typeof answer>;
 
 /** One place of a task's journal. */
 export const entry = z.object({
@@ -52,6 +83,8 @@ export const entry = z.object({
   /** A takeover: whoever holds an earlier epoch has lost the task from here on. */
   claim: z.boolean().optional(),
   steps: z.array(storedStep).optional(),
+  opens: z.array(openedStep).optional(),
+  answer: answer.optional(),
   events: z.array(storedEvent).optional(),
   /** The control that caused the entry. */
   control: z.object({ kind: z.string(), messageId: z.string() }).optional(),
@@ -94,6 +127,10 @@ export const head = z.object({
   reject: z.object({ code: errorCode, message: z.string() }).optional(),
   /** The step that a worker which has taken over is about to run: if it dies there, we can say where. */
   running: z.string().optional(),
+  /** Nobody works on the task: its last worker has left it in good order, to be woken by a time or an answer. */
+  waiting: z.boolean().optional(),
+  /** The epoch of the last worker that has left the task in good order: claims up to it have not died. */
+  calm: z.int().optional(),
   /** When somebody must look at the task again, in milliseconds since 1970; absent when nobody need. */
   dueAt: z.number().optional(),
   /** What `sweep` saw when it last looked, and how often in a row it saw the same. */
