@@ -80,7 +80,7 @@ export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
   return (hint, delaySec = 0) => sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
 }
 
-/** The subject on which a running worker is told that its task has ended; only a hint, so core NATS will do. */
-export function endedSubject(deployment: string, taskId: string): string {
-  return `sluice.${deployment}.ended.${taskId}`;
+/** The subject on which a running worker is told that its journal has news; only a hint, so core NATS will do. */
+export function newsSubject(deployment: string, taskId: string): string {
+  return `sluice.${deployment}.news.${taskId}`;
 }

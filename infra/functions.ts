@@ -104,7 +104,7 @@ function environmentOf(name: FunctionName, props: SluiceFunctionProps): Record<s
       CONTROLS_QUEUE_URL: queues.controls.queue.queueUrl,
     },
     admit: { ...stored, ...hints },
-    control: stored,
+    control: { ...stored, ...hints },
     work: { ...stored, ...hints },
     sweep: { ...stored, ...hints },
   };

@@ -30,6 +30,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   control: {
     table: ["GetItem", "PutItem", "UpdateItem", "Query"],
     values: ["GetObject", "PutObject"],
+    sends: ["work"],
     consumes: ["controls"],
   },
   work: {

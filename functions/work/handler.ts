@@ -6,7 +6,7 @@ import type { Context, SQSEvent } from "aws-lambda";
 import { workHint } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
-import { endedSubject, hinter, wire } from "../wiring.ts";
+import { hinter, newsSubject, wire } from "../wiring.ts";
 import { guardMainThread } from "./guard.ts";
 import { work } from "./work.ts";
 
@@ -18,7 +18,7 @@ const deps = {
   hint: hinter(),
   listen: async (taskId: string, told: () => void) => {
     const nc = await wiring.nats.get();
-    const subscription = nc.subscribe(endedSubject(wiring.deployment.deployment, taskId), { callback: told });
+    const subscription = nc.subscribe(newsSubject(wiring.deployment.deployment, taskId), { callback: told });
     return () => subscription.unsubscribe();
   },
 };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { insist } from "../tasks/insist.ts";
-import type { Entry, Head, StoredEvent, StoredStep } from "../tasks/items.ts";
+import type { Answer, Entry, Head, OpenedStep, StoredEvent, StoredStep } from "../tasks/items.ts";
 import type { Append, Store } from "../tasks/store.ts";
 
 /** The task has ended; whatever comes later finds it so. */
@@ -25,13 +25,21 @@ export class ClaimLost extends Error {
 export interface Draft {
   readonly claim?: true;
   readonly steps?: readonly StoredStep[];
+  readonly opens?: readonly OpenedStep[];
+  readonly answer?: Answer;
   readonly events?: readonly StoredEvent[];
   readonly control?: Entry["control"];
   readonly end?: Entry["end"];
 }
 
-/** Makes a draft for a place: events get the revisions after `revision`, and `at` as their time. */
-export type MakeDraft = (at: { readonly revision: number; readonly at: number }) => Draft | Promise<Draft>;
+/** Where an entry would stand: its events get the revisions after `revision`, and `at` as their time. */
+export interface At {
+  readonly revision: number;
+  readonly at: number;
+}
+
+/** Makes a draft for a place. */
+export type MakeDraft = (at: At) => Draft | Promise<Draft>;
 
 /**
  * One process's view of a task's journal. It appends at the place after the last that it knows; when that is taken
@@ -98,14 +106,20 @@ export class Journal {
   /**
    * Appends an entry.
    *
+   * @param make called for each place that is tried, after everything before it has been found; where it makes no
+   *   draft, nothing is put
    * @throws TaskEnded, ClaimLost
    */
-  async append(make: MakeDraft): Promise<Entry> {
+  append(make: MakeDraft): Promise<Entry>;
+  append(make: (at: At) => Promise<Draft | undefined>): Promise<Entry | undefined>;
+  async append(make: (at: At) => Draft | Promise<Draft | undefined>): Promise<Entry | undefined> {
     const nonce = randomUUID();
     for (;;) {
       if (this.#end !== undefined) throw new TaskEnded(this.#end);
       const at = this.#now();
-      const { steps, events, ...draft } = await make({ revision: this.#revision, at });
+      const made = await make({ revision: this.#revision, at });
+      if (made === undefined) return undefined;
+      const { steps, opens, events, ...draft } = made;
       const entry: Entry = {
         ...draft,
         place: this.#place + 1,
@@ -114,6 +128,7 @@ export class Journal {
         at,
         revision: events?.at(-1)?.revision ?? this.#revision,
         ...(steps === undefined || steps.length === 0 ? {} : { steps: [...steps] }),
+        ...(opens === undefined || opens.length === 0 ? {} : { opens: [...opens] }),
         ...(events === undefined || events.length === 0 ? {} : { events: [...events] }),
       };
       const outcome = await this.#put(entry);

@@ -52,7 +52,10 @@ export function foldEntry(view: View, entry: Entry): void {
     view.open.delete(opened.name);
     view.open.set(opened.name, waiting);
     view.answers.delete(opened.name);
-    if (opened.asked !== undefined) view.question = waiting;
+    if (opened.asked !== undefined) {
+      closeQuestion(view, entry.at);
+      view.question = waiting;
+    }
   }
   if (entry.answer !== undefined) {
     view.answers.set(entry.answer.step, { ...entry.answer, at: entry.at });

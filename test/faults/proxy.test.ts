@@ -196,7 +196,7 @@ test("publishes, acknowledgements, creations and objects are points; requests th
       digest,
       bytes: Buffer.from("x"),
     });
-    nc.publish(`sluice.acme.ended.${TASK}`);
+    nc.publish(`sluice.acme.news.${TASK}`);
     await nc.flush();
   });
   const kinds = met.map(({ kind }) => kind);

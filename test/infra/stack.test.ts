@@ -187,7 +187,7 @@ const STORED = ["BUCKET_NAME", "TABLE_NAME"];
 const ENVIRONMENT: Readonly<Record<FunctionName, readonly string[]>> = {
   bridge: ["CONTROLS_QUEUE_URL", "TASKS_QUEUE_URL"],
   admit: [...STORED, "WORK_QUEUE_URL"],
-  control: STORED,
+  control: [...STORED, "WORK_QUEUE_URL"],
   work: [...STORED, "WORK_QUEUE_URL"],
   sweep: [...STORED, "WORK_QUEUE_URL"],
 };
@@ -234,6 +234,7 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
     "dynamodb:PutItem",
     "dynamodb:Query",
     "dynamodb:UpdateItem",
+    "sqs:SendMessage",
   ],
   work: [
     ...CONSUME,
