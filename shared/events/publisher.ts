@@ -31,6 +31,12 @@ export interface Publisher {
   repeat(task: Addressed, event: StoredEvent, createdAt: number): Promise<void>;
 }
 
+/** An event's subject, and the id by which the stream knows it again (docs/wire.md §1 and §4). */
+export function addressOf(task: TaskRef, event: StoredEvent): { subject: string; msgId: string } {
+  const subject = eventSubject(task.to, task.from, taskKey(task, event.kind), event.kind);
+  return { subject, msgId: msgId(task, event) };
+}
+
 function msgId(task: TaskRef, event: StoredEvent): string {
   const parts = { executor: task.to, delegator: task.from, taskId: task.taskId };
   switch (event.kind) {
@@ -81,17 +87,14 @@ export function natsPublisher(options: {
         await putObject(nc, { ...artifact, bytes });
       }
       const body = await values.text(event.body);
+      const { subject, msgId } = addressOf(task, event);
       const traced = headers();
       if (task.traceparent !== undefined) traced.set("traceparent", task.traceparent);
-      await jetstream(nc, { timeout: PUBLISH_TIMEOUT_MS }).publish(
-        eventSubject(task.to, task.from, taskKey(task, event.kind), event.kind),
-        body,
-        {
-          msgID: msgId(task, event) + (suffix === undefined ? "" : `:${suffix}`),
-          timeout: PUBLISH_TIMEOUT_MS,
-          ...(task.traceparent === undefined ? {} : { headers: traced }),
-        },
-      );
+      await jetstream(nc, { timeout: PUBLISH_TIMEOUT_MS }).publish(subject, body, {
+        msgID: msgId + (suffix === undefined ? "" : `:${suffix}`),
+        timeout: PUBLISH_TIMEOUT_MS,
+        ...(task.traceparent === undefined ? {} : { headers: traced }),
+      });
     },
 
     async lastRevision(task) {

@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import fc from "fast-check";
+import { dueShard, type Entry, type Head } from "../../shared/tasks/items.ts";
+import type { Store } from "../../shared/tasks/store.ts";
+import { memoryStore } from "../../shared/testing/memory-store.ts";
+import { startTable } from "../support/table.ts";
+
+const NOW = Date.UTC(2030, 0, 1);
+const EXPIRES = NOW / 1_000 + 86_400;
+
+const newId = () => `task_${randomBytes(12).toString("hex")}`;
+
+function headOf(taskId: string, over: Partial<Head> = {}): Head {
+  return {
+    taskId,
+    messageId: "msg_1",
+    from: "adam",
+    to: "acme-support",
+    digest: "d",
+    state: "TASK_STATE_SUBMITTED",
+    epoch: 0,
+    beat: 0,
+    published: 0,
+    decidedAt: NOW,
+    deadline: NOW + 300_000,
+    expiresAt: EXPIRES,
+    ...over,
+  };
+}
+
+function entryOf(place: number, over: Partial<Entry> = {}): Entry {
+  return { place, nonce: `n${place}`, epoch: 1, at: NOW, revision: place, ...over };
+}
+
+async function due(store: Store, taskId: string, until: number): Promise<string[]> {
+  const found = [];
+  for await (const id of store.due(dueShard(taskId), until)) found.push(id);
+  return found;
+}
+
+const table = await startTable();
+after(() => table.stop());
+
+for (const [name, open] of [
+  ["memory", memoryStore],
+  ["DynamoDB", () => table.store],
+] as const)
+  describe(`the store over ${name}`, () => {
+    let store: Store;
+    before(() => {
+      store = open();
+    });
+
+    test("admits a task once, and gives what is there to whoever comes later", async () => {
+      const head = headOf(newId(), { skill: "task", clientTaskRef: undefined, input: { text: "{}" } });
+      assert.deepEqual(await store.admit(head), { admitted: true });
+      const { clientTaskRef: _, ...there } = head;
+      assert.deepEqual(await store.head(head.taskId), there);
+      const later = await store.admit({ ...head, digest: "other" });
+      assert.deepEqual(later, { admitted: false, head: there });
+      assert.equal(await store.head(newId()), undefined);
+    });
+
+    test("keeps a payload by its digest", async () => {
+      const taskId = newId();
+      await store.putInput(taskId, "d", "payload", EXPIRES);
+      assert.equal(await store.input(taskId, "d"), "payload");
+      assert.equal(await store.input(taskId, "e"), undefined);
+      assert.equal(await store.head(taskId), undefined);
+      assert.equal(await store.last(taskId), undefined);
+    });
+
+    test("gives a claim to one, and again to the same", async () => {
+      const { taskId } = headOf(newId());
+      const hint = { taskId, epoch: 0, beat: 0 };
+      assert.equal(await store.claim(hint, "a"), undefined, "no such task");
+      await store.admit(headOf(taskId));
+      const claimed = { ...headOf(taskId), epoch: 1, owner: "a", state: "TASK_STATE_WORKING" };
+      assert.deepEqual(await store.claim(hint, "a"), claimed);
+      assert.deepEqual(await store.claim(hint, "a"), claimed, "its own write, repeated");
+      assert.equal(await store.claim(hint, "b"), undefined);
+      assert.equal(await store.claim({ ...hint, epoch: 1, beat: 1 }, "b"), undefined, "another beat");
+      assert.equal((await store.claim({ ...hint, epoch: 1 }, "b"))?.epoch, 2);
+    });
+
+    test("takes a beat while the claim is in force and the task is not over", async () => {
+      const { taskId } = headOf(newId());
+      assert.equal(await store.beat(taskId, 1, { beat: 1 }), false, "no such task");
+      await store.admit(headOf(taskId));
+      await store.claim({ taskId, epoch: 0, beat: 0 }, "a");
+      assert.equal(await store.beat(taskId, 1, { beat: 1, running: "x" }), true);
+      assert.equal(await store.beat(taskId, 1, { beat: 2 }), true);
+      const head = await store.head(taskId);
+      assert.deepEqual([head?.beat, head?.running], [2, "x"]);
+      assert.equal(await store.beat(taskId, 0, { beat: 3 }), false);
+      await store.settle(taskId, 2, "TASK_STATE_COMPLETED");
+      assert.equal(await store.beat(taskId, 1, { beat: 4 }), false);
+      assert.equal(await store.claim({ taskId, epoch: 1, beat: 2 }, "b"), undefined);
+    });
+
+    test("puts an entry where nothing is, or again", async () => {
+      const taskId = newId();
+      const first = entryOf(1, {
+        claim: true,
+        steps: [{ name: "s", kind: "run", value: { text: "1" }, ms: 3, attempts: 2 }],
+        opens: [{ name: "q", kind: "ask", asked: 2, until: NOW + 5 }],
+        events: [{ kind: "status", revision: 2, body: { ref: { key: "k", bytes: 3 } } }],
+        answer: { step: "q", value: { text: "{}" } },
+      });
+      assert.deepEqual(await store.append(taskId, first, EXPIRES), { stored: true });
+      assert.deepEqual(await store.append(taskId, first, EXPIRES), { stored: true });
+      const other = { ...first, nonce: "other" };
+      assert.deepEqual(await store.append(taskId, other, EXPIRES), { stored: false, found: first });
+      assert.deepEqual(await store.entries(taskId, 1), [first]);
+    });
+
+    test("gives entries in order, from a place on", async () => {
+      const taskId = newId();
+      for (const place of [2, 10, 1, 9]) await store.append(taskId, entryOf(place), EXPIRES);
+      const places = async (from: number) => (await store.entries(taskId, from)).map(({ place }) => place);
+      assert.deepEqual(await places(1), [1, 2, 9, 10]);
+      assert.deepEqual(await places(2), [2, 9, 10]);
+      assert.deepEqual(await places(11), []);
+      assert.equal((await store.last(taskId))?.place, 10);
+    });
+
+    test("gives entries of more than a page", async () => {
+      const taskId = newId();
+      const value = { text: "x".repeat(300_000) };
+      const steps = [{ name: "s", kind: "run" as const, value, ms: 0 }];
+      for (const place of [1, 2, 3, 4, 5]) await store.append(taskId, entryOf(place, { steps }), EXPIRES);
+      assert.equal((await store.entries(taskId, 1)).length, 5);
+    });
+
+    test("does not hand out what it holds", async () => {
+      const head = headOf(newId(), { seen: { epoch: 0, beat: 0, times: 0 } });
+      await store.admit(head);
+      Object.assign(head.seen ?? {}, { times: 7 });
+      Object.assign(await store.head(head.taskId).then((there) => there?.seen ?? {}), { times: 8 });
+      assert.equal((await store.head(head.taskId))?.seen?.times, 0);
+    });
+
+    test("settles forwards only, and an end takes the task out of the index", async () => {
+      const { taskId } = headOf(newId());
+      await store.settle(taskId, 3);
+      assert.equal(await store.head(taskId), undefined, "no such task");
+      await store.admit(headOf(taskId, { dueAt: NOW, running: "x" }));
+      await store.settle(taskId, 3);
+      await store.settle(taskId, 2, "TASK_STATE_FAILED");
+      const head = await store.head(taskId);
+      assert.deepEqual([head?.published, head?.state, head?.dueAt], [3, "TASK_STATE_SUBMITTED", NOW]);
+      assert.deepEqual(await due(store, taskId, NOW), [taskId]);
+      await store.settle(taskId, 3, "TASK_STATE_FAILED");
+      const { dueAt: _, running: __, ...rest } = headOf(taskId, { published: 3, state: "TASK_STATE_FAILED" });
+      assert.deepEqual(await store.head(taskId), rest);
+      assert.deepEqual(await due(store, taskId, NOW), []);
+    });
+
+    test("lists what is due until a time, the longest due first", async () => {
+      const ids = Array.from({ length: 5 }, (_, n) => `${newId().slice(0, -4)}000${n === 4 ? 1 : 0}`);
+      // The last lies in another partition.
+      for (const [n, taskId] of ids.entries()) await store.admit(headOf(taskId, { dueAt: NOW - 10 * n }));
+      const mine = async (until: number) =>
+        (await due(store, ids[0] ?? "", until)).filter((taskId) => ids.includes(taskId));
+      assert.deepEqual(await mine(NOW), [ids[3], ids[2], ids[1], ids[0]]);
+      assert.deepEqual(await mine(NOW - 10), [ids[3], ids[2], ids[1]]);
+      assert.deepEqual(await mine(NOW - 31), []);
+    });
+
+    test("postpones what is due as it was seen", async () => {
+      const head = headOf(newId(), { dueAt: NOW });
+      const seen = { epoch: 0, beat: 0, times: 1 };
+      assert.equal(await store.postpone(head, NOW + 1, seen), false, "no such task");
+      await store.admit(head);
+      assert.equal(await store.postpone(head, NOW + 1, seen), true);
+      assert.deepEqual(await store.head(head.taskId), { ...head, dueAt: NOW + 1, seen });
+      assert.equal(await store.postpone(head, NOW + 2, seen), false, "somebody was faster");
+      assert.deepEqual(await due(store, head.taskId, NOW + 1), [head.taskId]);
+      await store.settle(head.taskId, 1, "TASK_STATE_FAILED");
+      assert.equal(await store.postpone({ ...head, dueAt: NOW + 1 }, NOW + 3, seen), false, "it is over");
+    });
+
+    test("refuses what no item holds", async () => {
+      const taskId = newId();
+      const steps = (bytes: number) => [
+        { name: "s", kind: "run" as const, value: { text: "x".repeat(bytes) }, ms: 0 },
+      ];
+      await assert.rejects(store.append(taskId, entryOf(1, { steps: steps(400 * 1_024) }), EXPIRES));
+      await assert.rejects(store.append(taskId, entryOf(1, { at: Number.POSITIVE_INFINITY }), EXPIRES));
+      await assert.rejects(store.admit(headOf(taskId, { deadline: Number.POSITIVE_INFINITY })));
+      assert.equal(await store.last(taskId), undefined);
+      assert.equal(await store.head(taskId), undefined);
+      assert.deepEqual(await store.append(taskId, entryOf(1, { steps: steps(390_000) }), EXPIRES), {
+        stored: true,
+      });
+    });
+  });
+
+/** What one call did: its result, or that it was refused. */
+type Call = (store: Store, prefix: string) => Promise<unknown>;
+
+const id = fc.constantFrom("1", "2").map((last) => (prefix: string) => `${prefix}000${last}`);
+const small = fc.integer({ min: 0, max: 3 });
+const nonce = fc.constantFrom("a", "b");
+const ended = fc.constantFrom("TASK_STATE_COMPLETED" as const, "TASK_STATE_FAILED" as const);
+const dueAt = small.map((n) => NOW + n);
+
+/** Every call of the interface, over two tasks and few values, so that conditions meet what they speak of. */
+const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
+  fc
+    .tuple(id, fc.option(dueAt, { nil: undefined }))
+    .map(([taskId, at]) => named("admit", [at], (s, p) => s.admit(headOf(taskId(p), { dueAt: at })))),
+  fc
+    .tuple(id, small, small, nonce)
+    .map(([taskId, epoch, beat, owner]) =>
+      named("claim", [epoch, beat, owner], (s, p) => s.claim({ taskId: taskId(p), epoch, beat }, owner)),
+    ),
+  fc
+    .tuple(id, small, small, fc.constantFrom(undefined, "x"))
+    .map(([taskId, epoch, beat, running]) =>
+      named("beat", [epoch, beat, running], (s, p) =>
+        s.beat(taskId(p), epoch, running === undefined ? { beat } : { beat, running }),
+      ),
+    ),
+  fc
+    .tuple(id, fc.integer({ min: 1, max: 4 }), nonce)
+    .map(([taskId, place, by]) =>
+      named("append", [place, by], (s, p) => s.append(taskId(p), entryOf(place, { nonce: by }), EXPIRES)),
+    ),
+  fc
+    .tuple(id, fc.integer({ min: 1, max: 4 }))
+    .map(([taskId, from]) => named("entries", [from], (s, p) => s.entries(taskId(p), from))),
+  id.map((taskId) => named("last", [], (s, p) => s.last(taskId(p)))),
+  fc
+    .tuple(id, small, fc.option(ended, { nil: undefined, freq: 3 }))
+    .map(([taskId, published, end]) =>
+      named("settle", [published, end], (s, p) => s.settle(taskId(p), published, end)),
+    ),
+  fc
+    .tuple(id, dueAt, dueAt)
+    .map(([taskId, was, next]) =>
+      named("postpone", [was, next], (s, p) =>
+        s.postpone(headOf(taskId(p), { dueAt: was }), next, { epoch: 0, beat: 0, times: 1 }),
+      ),
+    ),
+);
+
+function named(method: string, args: readonly unknown[], call: Call): { what: string; call: Call } {
+  return { what: `${method}(${args.join(", ")})`, call };
+}
+
+test("whatever is called in whatever order, memory answers as DynamoDB does", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
+      const memory = memoryStore();
+      const prefix = newId().slice(0, -4);
+      for (const [n, { what, call }] of sequence.entries())
+        assert.deepEqual(
+          await call(memory, prefix),
+          await call(table.store, prefix),
+          `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`,
+        );
+      for (const taskId of [`${prefix}0001`, `${prefix}0002`]) {
+        assert.deepEqual(await memory.head(taskId), await table.store.head(taskId));
+        const theirs = await due(table.store, taskId, NOW + 1);
+        assert.deepEqual(
+          await due(memory, taskId, NOW + 1),
+          theirs.filter((of) => of.startsWith(prefix)),
+        );
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
