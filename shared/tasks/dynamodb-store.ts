@@ -87,12 +87,16 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
       return Item === undefined ? undefined : toHead(Item);
     },
 
-    async claim(hint, owner) {
+    async claim(hint, owner, dueAt) {
+      // The first claim leaves the index as it is: it is the one that every task pays for.
+      const again = hint.epoch > 0;
       try {
         const { Attributes } = await client.send(
           new UpdateCommand({
             ...key(hint.taskId, HEAD_KEY),
-            UpdateExpression: "SET epoch = :next, #owner = :owner, #state = :working",
+            UpdateExpression: again
+              ? "SET epoch = :next, #owner = :owner, #state = :working, dueAt = :dueAt, dueShard = :shard REMOVE waiting"
+              : "SET epoch = :next, #owner = :owner, #state = :working",
             ConditionExpression: `epoch = :epoch AND beat = :beat AND ${IS_LIVE}`,
             ExpressionAttributeNames: { "#state": "state", "#owner": "owner" },
             ExpressionAttributeValues: {
@@ -100,6 +104,7 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
               ":owner": owner,
               ":epoch": hint.epoch,
               ":beat": hint.beat,
+              ...(again ? { ":dueAt": dueAt, ":shard": dueShard(hint.taskId) } : {}),
               ...LIVE,
             },
             ReturnValues: "ALL_NEW",
@@ -128,6 +133,34 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
               ":beat": beat,
               ":epoch": epoch,
               ...(running === undefined ? {} : { ":running": running }),
+              ...LIVE,
+            },
+          }),
+        );
+        return true;
+      } catch (error) {
+        found(error);
+        return false;
+      }
+    },
+
+    async suspend(taskId, { epoch, beat, published, state, dueAt }) {
+      try {
+        await client.send(
+          new UpdateCommand({
+            ...key(taskId, HEAD_KEY),
+            UpdateExpression:
+              "SET beat = :beat, published = :published, #state = :state, dueAt = :dueAt, dueShard = :shard, waiting = :waiting, calm = :epoch REMOVE running, seen",
+            ConditionExpression: `epoch = :epoch AND ${IS_LIVE}`,
+            ExpressionAttributeNames: { "#state": "state" },
+            ExpressionAttributeValues: {
+              ":epoch": epoch,
+              ":beat": beat,
+              ":published": published,
+              ":state": state,
+              ":dueAt": dueAt,
+              ":shard": dueShard(taskId),
+              ":waiting": true,
               ...LIVE,
             },
           }),
@@ -199,7 +232,7 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
             UpdateExpression:
               end === undefined
                 ? "SET published = :published"
-                : "SET published = :published, #state = :state REMOVE dueAt, dueShard, running",
+                : "SET published = :published, #state = :state REMOVE dueAt, dueShard, running, waiting",
             ConditionExpression: "attribute_exists(pk) AND published <= :published",
             ExpressionAttributeNames: end === undefined ? undefined : { "#state": "state" },
             ExpressionAttributeValues: {

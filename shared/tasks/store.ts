@@ -8,6 +8,18 @@ export interface Beat {
   readonly running?: string;
 }
 
+/** How a worker leaves a task in good order. */
+export interface Suspension {
+  readonly epoch: number;
+  /** Higher than any that was shown: hints from before are stale. */
+  readonly beat: number;
+  readonly published: number;
+  /** The state that the task waits in. */
+  readonly state: Head["state"];
+  /** When it is to be woken at the latest, in milliseconds since 1970. */
+  readonly dueAt: number;
+}
+
 /** The outcome of an attempt to put an entry at its place. */
 export type Append = { readonly stored: true } | { readonly stored: false; readonly found: Entry };
 
@@ -26,11 +38,18 @@ export interface Store {
    * Claims a task: raises its epoch if its head still shows what the hint saw and it is not over.
    *
    * @param owner a nonce by which one's own retried write is known again
+   * @param dueAt when somebody must look whether the worker lives, in milliseconds since 1970; of the first claim the
+   *   admission has said so already
    * @returns the head under the new claim, or nothing when the hint is stale
    */
-  claim(hint: WorkHint, owner: string): Promise<Head | undefined>;
+  claim(hint: WorkHint, owner: string, dueAt: number): Promise<Head | undefined>;
   /** Shows that the claim's worker lives. False when the claim is no longer in force or the task is over. */
   beat(taskId: string, epoch: number, beat: Beat): Promise<boolean>;
+  /**
+   * Leaves a task that waits: nobody works on it, and its last worker has not died. False when the claim is no longer
+   * in force or the task is over.
+   */
+  suspend(taskId: string, of: Suspension): Promise<boolean>;
   /** Puts an entry at its place if that is free, or taken by the same nonce. */
   append(taskId: string, entry: Entry, expiresAt: number): Promise<Append>;
   /** The entries from a place on, in order. */

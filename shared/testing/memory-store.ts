@@ -61,13 +61,14 @@ export function memoryStore(): MemoryStore {
 
     head: async (taskId) => headOf(taskId),
 
-    async claim(hint, owner) {
+    async claim(hint, owner, dueAt) {
       const there = headOf(hint.taskId);
       if (there === undefined) return undefined;
       if (there.epoch !== hint.epoch || there.beat !== hint.beat || isTerminal(there.state))
         return there.owner === owner && there.epoch === hint.epoch + 1 ? there : undefined;
-      const claimed: Head = { ...there, epoch: hint.epoch + 1, owner, state: "TASK_STATE_WORKING" };
-      putHead(claimed);
+      const { waiting: _, ...rest } = there;
+      const claimed: Head = { ...rest, epoch: hint.epoch + 1, owner, state: "TASK_STATE_WORKING" };
+      putHead(hint.epoch > 0 ? { ...claimed, dueAt } : claimed);
       return headOf(hint.taskId);
     },
 
@@ -75,6 +76,14 @@ export function memoryStore(): MemoryStore {
       const there = headOf(taskId);
       if (there === undefined || there.epoch !== epoch || isTerminal(there.state)) return false;
       putHead({ ...there, beat, ...(running !== undefined && { running }) });
+      return true;
+    },
+
+    async suspend(taskId, { epoch, beat, published, state, dueAt }) {
+      const there = headOf(taskId);
+      if (there === undefined || there.epoch !== epoch || isTerminal(there.state)) return false;
+      const { running: _running, seen: _seen, ...rest } = there;
+      putHead({ ...rest, beat, published, state, dueAt, waiting: true, calm: epoch });
       return true;
     },
 
@@ -104,7 +113,7 @@ export function memoryStore(): MemoryStore {
       const there = headOf(taskId);
       if (there === undefined || there.published > published) return;
       if (end === undefined) return putHead({ ...there, published });
-      const { dueAt: _due, running: _running, ...rest } = there;
+      const { dueAt: _due, running: _running, waiting: _waiting, ...rest } = there;
       putHead({ ...rest, published, state: end });
     },
 
