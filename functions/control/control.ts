@@ -1,15 +1,21 @@
+import * as z from "zod";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
-import { type EventDraft, errorMessage, firstEvent, storedEvents } from "../../shared/events/drafts.ts";
-import { Journal, TaskEnded } from "../../shared/events/journal.ts";
+import { type EventDraft, firstEvent, storedEvents } from "../../shared/events/drafts.ts";
+import { type At, ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
+import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
-import { type Control, isTerminal, readControl, readEnvelope } from "../../shared/wire/index.ts";
+import { type Control, cutToFit, isTerminal, readControl, readEnvelope } from "../../shared/wire/index.ts";
+import { type Change, type Decision, decide, entryOf, isKnownKind, promptOf } from "./decide.ts";
+
+/** What a question asked anew may hold, in bytes as JSON: an event has room for more (docs/wire.md §10). */
+const MAX_CONTENT_BYTES = 900_000;
 
 /** What `control` needs besides the message. */
 export interface ControlDeps {
@@ -20,15 +26,18 @@ export interface ControlDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly now: () => number;
-  /** Tells a running worker that its task has ended; a worker that is not told finds out by itself. */
+  /** Tells a running worker that its journal has news; a worker that is not told finds out by itself. */
   readonly tell: (taskId: string) => Promise<void>;
+  /** Puts a hint on the queue `work`. */
+  readonly hint: (hint: WorkHint) => Promise<void>;
 }
 
 /**
- * Answers a control of a task's own sender (docs/wire.md, controls): `cancel` ends the task, `status` asks for a
- * status event, and for a task that is over each is answered by the last event again.
+ * Answers a control of a task's own sender (docs/wire.md §9): `cancel` ends the task, `status` asks for a status
+ * event, `input_reply` and `auth_reply` answer the open question; for a task that is over each is answered by the
+ * last event again.
  *
- * @throws when the table or NATS cannot be reached
+ * @throws when the table, the bucket, the queue or NATS cannot be reached
  */
 export async function control(deps: ControlDeps, message: Delivery): Promise<Verdict> {
   const { deployment, now, store, timing } = deps;
@@ -40,64 +49,123 @@ export async function control(deps: ControlDeps, message: Delivery): Promise<Ver
   if (!deployment.agents.some(({ runtime }) => runtime === subject.to))
     return { term: `${subject.to} is not hosted here` };
   const asked = readControl(envelope, subject);
+  if (!isKnownKind(asked)) return { term: "unknown control" };
   const head = await store.head(asked.taskId);
   if (head === undefined) {
     if (now() - message.storedAt > timing.controlGraceMs) return { term: "no such task" };
     return { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.controlGraceMs) };
   }
   if (head.from !== asked.from || head.to !== asked.to) return { term: "control ownership mismatch" };
-  if (asked.kind !== "cancel" && asked.kind !== "status") {
-    const known = asked.kind === "input_reply" || asked.kind === "auth_reply";
-    if (!known) return { term: "unknown control" };
-    if (!isTerminal(head.state)) return { term: "no question is open" };
-  }
-  await answer(deps, head, asked);
-  return { ack: true };
+  return answer(deps, head, asked);
 }
 
-async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<void> {
-  if (isTerminal(head.state)) return repeatLast(deps, head, asked);
+const ACK = { ack: true } as const;
+
+async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<Verdict> {
+  if (isTerminal(head.state)) {
+    await repeatLast(deps, head, asked);
+    return ACK;
+  }
   const entries: Entry[] = [];
-  const journal = new Journal({
-    store: deps.store,
-    head,
-    now: deps.now,
-    found: (entry) => entries.push(entry),
-  });
   try {
-    await journal.refresh();
-    if (!entries.some((entry) => entry.control?.messageId === asked.messageId))
-      entries.push(await journal.append((at) => draftOf(deps, head, asked, at)));
+    const decision = await take(deps, head, asked, entries);
+    if (decision.kind === "refuse") return { term: decision.reason };
+    note(deps, head, asked, decision);
+    if (decision.kind === "replay") return ACK;
+    await catchUp(deps, head, entries);
+    await wake(deps, head, entryOf(entries, asked));
   } catch (error) {
+    // Somebody has claimed the task since we have read its head.
+    if (error instanceof ClaimLost) return answer(deps, (await deps.store.head(head.taskId)) ?? head, asked);
     if (!(error instanceof TaskEnded)) throw error;
-    if (entries.at(-1)?.control?.messageId !== asked.messageId) {
-      await catchUp(deps, head, entries);
-      return repeatLast(deps, head, asked);
-    }
+    await catchUp(deps, head, entries);
+    const own = entryOf(entries, asked);
+    if (own === undefined) await repeatLast(deps, head, asked);
+    else await wake(deps, head, own);
   }
-  await catchUp(deps, head, entries);
-  if (entries.at(-1)?.end !== undefined) {
-    deps.telemetry.info("a task is cancelled", { taskId: head.taskId, from: head.from, to: head.to });
-    deps.telemetry.count("TasksEnded", 1, { runtime: head.to, outcome: "canceled" });
-    await deps.tell(head.taskId);
-  }
+  return ACK;
+}
+
+/**
+ * Decides a control, and puts what it changes.
+ *
+ * @param entries gets the whole journal
+ * @throws TaskEnded, ClaimLost
+ */
+async function take(deps: ControlDeps, head: Head, asked: Control, entries: Entry[]): Promise<Decision> {
+  const { store, now } = deps;
+  const journal = new Journal({ store, head, now, found: (entry) => entries.push(entry) });
+  await journal.refresh();
+  let decision: Decision = { kind: "known" };
+  const put = await journal.append(async (at) => {
+    // Decided anew at each place: what was found there may have closed the question.
+    decision = decide(entries, asked);
+    return decision.kind === "put" ? await draftOf(deps, head, asked, decision, entries, at) : undefined;
+  });
+  if (put !== undefined) entries.push(put);
+  return decision;
 }
 
 async function draftOf(
   { values }: ControlDeps,
   head: Head,
   asked: Control,
-  at: { readonly revision: number; readonly at: number },
-): Promise<Pick<Entry, "control" | "end" | "events">> {
-  const control = { kind: asked.kind, messageId: asked.messageId };
-  if (asked.kind === "status") {
-    const event: EventDraft = { kind: "status", state: "TASK_STATE_WORKING" };
-    return { control, events: await storedEvents(values, head, [event], at) };
+  { event, answer, opens, end }: Change,
+  entries: readonly Entry[],
+  at: At,
+): Promise<Draft> {
+  const events: EventDraft[] = [];
+  if (event !== undefined) {
+    const { prompt: prompted, content, ...rest } = event;
+    const prompt = prompted === true ? await promptText(values, entries) : undefined;
+    const text = [content, prompt].filter((part) => part !== undefined && part !== "").join("\n");
+    events.push({ kind: "status", ...rest, content: cutToFit(text, MAX_CONTENT_BYTES) });
   }
-  const error = { code: "canceled" as const, message: errorMessage(asked.reason ?? "cancel requested") };
-  const event: EventDraft = { kind: "status", state: "TASK_STATE_CANCELED", error };
-  const events = await storedEvents(values, head, [event], at);
-  return { control, events, end: { state: "TASK_STATE_CANCELED", ...error } };
+  return {
+    control: { kind: asked.kind, messageId: asked.messageId },
+    events: await storedEvents(values, head, events, at),
+    ...(answer && {
+      answer: { step: answer.step, value: await values.keep(head.taskId, answer.value) },
+    }),
+    ...(opens && { opens }),
+    ...(end && { end }),
+  };
+}
+
+const stored = z.object({ payload: z.object({ content: z.string().optional() }) });
+
+/** What the open question asks, as its requester was told. */
+async function promptText(values: Values, entries: readonly Entry[]): Promise<string | undefined> {
+  const event = promptOf(entries);
+  if (event === undefined) return undefined;
+  return stored.parse(JSON.parse(await values.text(event.body))).payload.content;
+}
+
+/** Lets a worker know what a control has put: the one that is there, or the next one when the task waits. */
+async function wake({ store, tell, hint }: ControlDeps, { taskId }: Head, own?: Entry): Promise<void> {
+  if (own?.end === undefined && own?.answer === undefined) return;
+  await tell(taskId);
+  if (own.end !== undefined) return;
+  // Read after the answer is put: a worker that leaves meanwhile looks at the journal once more after it has left.
+  const head = await store.head(taskId);
+  if (head?.waiting === true && !isTerminal(head.state))
+    await hint({ taskId, epoch: head.epoch, beat: head.beat });
+}
+
+function note({ telemetry }: ControlDeps, head: Head, asked: Control, decision: Decision): void {
+  const { taskId, from, to, epoch } = head;
+  const fields = { taskId, from, to, epoch, control: asked.kind, messageId: asked.messageId };
+  if (decision.kind === "replay")
+    telemetry.info("a copy of an earlier answer changes nothing", { ...fields, revision: asked.revision });
+  if (decision.kind !== "put") return;
+  if (decision.end !== undefined) {
+    telemetry.info("a task is cancelled", fields);
+    telemetry.count("TasksEnded", 1, { runtime: to, outcome: "canceled" });
+  }
+  if (decision.answer !== undefined) {
+    telemetry.info("a question is answered", { ...fields, step: decision.answer.step });
+    telemetry.count("QuestionsAnswered", 1, { runtime: to });
+  }
 }
 
 /**

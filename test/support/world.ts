@@ -143,6 +143,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
   const publisher = natsPublisher({ connection: () => link.get(), values, now });
   const deployment = deploymentOf(agents, policy);
   const hints: World["hints"] = [];
+  const listening = new Map<string, Set<() => void>>();
   const deps = {
     store,
     values,
@@ -153,8 +154,14 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
     timing: timing(),
     now,
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),
-    listen: async () => () => {},
-    tell: async () => {},
+    listen: async (taskId: string, told: () => void) => {
+      const all = listening.get(taskId) ?? new Set();
+      listening.set(taskId, all.add(told));
+      return () => void all.delete(told);
+    },
+    tell: async (taskId: string) => {
+      for (const told of listening.get(taskId) ?? []) told();
+    },
   };
   const delivery = ({ subject, body }: { subject: string; body: string | Uint8Array }) => ({
     stream: "A2A_TASKS",
