@@ -1,42 +1,11 @@
-import { spawn } from "node:child_process";
-import { tmpdir } from "node:os";
-import { defineAgent, FatalError, skill } from "sluice";
+import { defineAgent, skill } from "sluice";
 import * as z from "zod";
+import { addedArgs, allowed, dataOf, endOf, outputOf, resolve, run } from "./parts/command.ts";
 
-/** How long a command may take unless its entry says otherwise; an invocation of `work` lasts 15 minutes. */
-const DEFAULT_TIMEOUT_SEC = 60;
-const MAX_TIMEOUT_SEC = 840;
-/** How much of each of stdout and stderr is kept: this many bytes of its head, and as many of its tail. */
-export const KEPT_BYTES = 16_384;
-export const MAX_ARGS = 64;
-export const MAX_ARG_LENGTH = 4_096;
-/** How long output may still come once a command has ended; only a process that left its group holds it open. */
-const LINGER_MS = 1_000;
+/** What the operator allows (parts/command.ts). */
+export const settings = z.strictObject({ commands: allowed });
 
-const name = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _, . and -");
-const argv = z.array(z.string().min(1)).min(1);
-const command = z.union([
-  argv.transform((argv) => ({ argv, args: false, timeoutSec: DEFAULT_TIMEOUT_SEC })),
-  z.strictObject({
-    argv,
-    /** Whether a task may add arguments of its own. */
-    args: z.boolean().default(false),
-    timeoutSec: z.number().positive().max(MAX_TIMEOUT_SEC).default(DEFAULT_TIMEOUT_SEC),
-  }),
-]);
-
-/** What the operator allows: `commands: { disk: [df, -h], ping: { argv: [ping, -c, "1"], args: true } }`. */
-export const settings = z.strictObject({ commands: z.record(name, command).default({}) });
-type Settings = z.output<typeof settings>;
-
-// The operating system ends an argument at a NUL.
-const argument = z
-  .string()
-  .max(MAX_ARG_LENGTH)
-  .regex(/^[^\0]*$/, "expected no NUL");
-const request = z.strictObject({ command: z.string(), args: z.array(argument).max(MAX_ARGS).default([]) });
+const request = z.strictObject({ command: z.string(), args: addedArgs });
 
 /** `{ command, args }` as data, or a text: the command's name and arguments, divided by white space. */
 export const input = z.preprocess((given) => {
@@ -44,152 +13,6 @@ export const input = z.preprocess((given) => {
   const [command, ...args] = given.trim().split(/\s+/);
   return { command, args };
 }, request);
-
-/** Finds the allowed command that a task asks for. Arguments are argv and reach no shell. */
-export function resolve({ command, args }: z.output<typeof input>, { commands }: Settings) {
-  const entry = Object.hasOwn(commands, command) ? commands[command] : undefined;
-  if (entry === undefined) {
-    const allowed = Object.keys(commands).join(", ") || "none (see `commands` of this agent in agents.yaml)";
-    throw new FatalError(`command ${JSON.stringify(command)} is not allowed; allowed: ${allowed}`);
-  }
-  if (args.length > 0 && !entry.args)
-    throw new FatalError(`command ${command} takes no arguments from a task`);
-  return { argv: [...entry.argv, ...args], timeoutMs: entry.timeoutSec * 1_000 };
-}
-
-/** Keeps the head and the tail of what is written to it, and counts the rest. */
-export class HeadAndTail {
-  #head = Buffer.alloc(0);
-  #tail = Buffer.alloc(0);
-  #total = 0;
-  readonly #kept: number;
-
-  constructor(kept: number) {
-    this.#kept = kept;
-  }
-
-  write(chunk: Buffer): void {
-    this.#total += chunk.length;
-    const toHead = chunk.subarray(0, this.#kept - this.#head.length);
-    this.#head = Buffer.concat([this.#head, toHead]);
-    this.#tail = Buffer.concat([this.#tail, chunk.subarray(toHead.length)]);
-    this.#tail = this.#tail.subarray(Math.max(0, this.#tail.length - this.#kept));
-  }
-
-  /** The text with a note where something is missing; how many bytes there were, and how many are cut. */
-  read(): { text: string; bytes: number; cut: number } {
-    if (this.#total <= 2 * this.#kept)
-      return { text: Buffer.concat([this.#head, this.#tail]).toString("utf8"), bytes: this.#total, cut: 0 };
-    const head = this.#head.subarray(0, wholeUntil(this.#head));
-    const tail = this.#tail.subarray(wholeFrom(this.#tail));
-    const cut = this.#total - head.length - tail.length;
-    const text = `${head.toString("utf8")}\n[… ${cut} bytes cut …]\n${tail.toString("utf8")}`;
-    return { text, bytes: this.#total, cut };
-  }
-}
-
-const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
-
-/** Where the tail's first whole code point starts: a code point has at most three continuation bytes (RFC 3629). */
-function wholeFrom(bytes: Buffer): number {
-  let at = 0;
-  while (at < 3 && isContinuation(bytes[at])) at++;
-  return at;
-}
-
-/** Where the head's last whole code point ends. */
-function wholeUntil(bytes: Buffer): number {
-  let lead = bytes.length - 1;
-  while (lead > bytes.length - 4 && isContinuation(bytes[lead])) lead--;
-  const first = bytes[lead] ?? 0;
-  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-  return lead + length > bytes.length ? lead : bytes.length;
-}
-
-/** How a command ended; `exitCode` is null when a signal ended it. */
-export interface Ran {
-  exitCode: number | null;
-  signal: string | null;
-  timedOut: boolean;
-  durationMs: number;
-  stdout: { text: string; bytes: number; cut: number };
-  stderr: { text: string; bytes: number; cut: number };
-}
-
-/**
- * Runs a command in a process group of its own and waits for its end. The whole group is killed when the time is up
- * and when `signal` fires.
- *
- * @throws FatalError when the command cannot be started; the signal's reason when it fires
- */
-export async function run(argv: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<Ran> {
-  signal.throwIfAborted();
-  const [file = "", ...args] = argv;
-  const started = performance.now();
-  // Nothing of our own environment but the search path: it holds credentials.
-  const env = { PATH: process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin", HOME: tmpdir(), LANG: "C.UTF-8" };
-  const child = spawn(file, args, { cwd: tmpdir(), env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  const stdout = new HeadAndTail(KEPT_BYTES);
-  const stderr = new HeadAndTail(KEPT_BYTES);
-  child.stdout.on("data", (chunk: Buffer) => stdout.write(chunk));
-  child.stderr.on("data", (chunk: Buffer) => stderr.write(chunk));
-
-  const killGroup = () => {
-    if (child.pid === undefined) return;
-    try {
-      process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // The group is gone already.
-    }
-  };
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    killGroup();
-  }, timeoutMs);
-  signal.addEventListener("abort", killGroup);
-  let linger: NodeJS.Timeout | undefined;
-  try {
-    const [exitCode, endSignal] = await new Promise<[number | null, string | null]>((done, failed) => {
-      child.once("error", (error) => failed(new FatalError(`cannot run ${file}: ${error.message}`)));
-      child.once("exit", () => {
-        killGroup();
-        linger = setTimeout(() => {
-          child.stdout.destroy();
-          child.stderr.destroy();
-        }, LINGER_MS);
-      });
-      child.once("close", (code, name) => done([code, name]));
-    });
-    signal.throwIfAborted();
-    const durationMs = Math.round(performance.now() - started);
-    return {
-      exitCode,
-      signal: endSignal,
-      timedOut,
-      durationMs,
-      stdout: stdout.read(),
-      stderr: stderr.read(),
-    };
-  } finally {
-    clearTimeout(timer);
-    clearTimeout(linger);
-    signal.removeEventListener("abort", killGroup);
-  }
-}
-
-/** How a command ended, and what it wrote, for people. */
-export function report(command: string, ran: Ran): string {
-  const end = ran.timedOut
-    ? `stopped after ${ran.durationMs} ms: its time was up`
-    : ran.exitCode === null
-      ? `ended by ${ran.signal}`
-      : `exit code ${ran.exitCode}`;
-  const outputs = [ran.stdout.text, ran.stderr.text]
-    .map((text) => text.trimEnd())
-    .filter((text) => text !== "");
-  return [`${command}: ${end}`, ...outputs].join("\n");
-}
 
 export default defineAgent({
   id: "exec",
@@ -203,21 +26,14 @@ export default defineAgent({
       settings,
       input,
       async run(task, step) {
-        const { argv, timeoutMs } = resolve(task.input, task.settings);
-        step.status(`running ${task.input.command}`);
+        const { command: name, args } = task.input;
+        const command = resolve("commands", task.settings.commands, { name, args });
+        step.status(`running ${name}`);
         // Once stored it never runs again; if the worker dies meanwhile, the next one starts the command anew.
-        const ran = await step.run("run", ({ signal }) => run(argv, timeoutMs, signal));
-        const { stdout, stderr, ...end } = ran;
+        const ran = await step.run("run", ({ signal }) => run(command, signal));
         return {
-          text: report(task.input.command, ran),
-          data: {
-            command: task.input.command,
-            argv,
-            ...end,
-            stdout: stdout.text,
-            stderr: stderr.text,
-            cut: { stdout: stdout.cut, stderr: stderr.cut },
-          },
+          text: [`${name}: ${endOf(ran)}`, outputOf(ran)].filter((text) => text !== "").join("\n"),
+          data: { command: name, argv: command.argv, ...dataOf(ran) },
         };
       },
     }),
