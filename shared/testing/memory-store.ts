@@ -67,8 +67,8 @@ export function memoryStore(): MemoryStore {
       if (there.epoch !== hint.epoch || there.beat !== hint.beat || isTerminal(there.state))
         return there.owner === owner && there.epoch === hint.epoch + 1 ? there : undefined;
       const { waiting: _, ...rest } = there;
-      const claimed: Head = { ...rest, epoch: hint.epoch + 1, owner, state: "TASK_STATE_WORKING" };
-      putHead(hint.epoch > 0 ? { ...claimed, dueAt } : claimed);
+      const claim = { epoch: hint.epoch + 1, owner, state: "TASK_STATE_WORKING" as const };
+      putHead(hint.epoch > 0 ? { ...rest, ...claim, dueAt } : { ...there, ...claim });
       return headOf(hint.taskId);
     },
 

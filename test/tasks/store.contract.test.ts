@@ -9,6 +9,8 @@ import { startTable } from "../support/table.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
 const EXPIRES = NOW / 1_000 + 86_400;
+/** When the worker of a claim is to be looked after. */
+const DUE = NOW + 60_000;
 
 const newId = () => `task_${randomBytes(12).toString("hex")}`;
 
@@ -75,21 +77,24 @@ for (const [name, open] of [
     test("gives a claim to one, and again to the same", async () => {
       const { taskId } = headOf(newId());
       const hint = { taskId, epoch: 0, beat: 0 };
-      assert.equal(await store.claim(hint, "a"), undefined, "no such task");
+      assert.equal(await store.claim(hint, "a", DUE), undefined, "no such task");
       await store.admit(headOf(taskId));
       const claimed = { ...headOf(taskId), epoch: 1, owner: "a", state: "TASK_STATE_WORKING" };
-      assert.deepEqual(await store.claim(hint, "a"), claimed);
-      assert.deepEqual(await store.claim(hint, "a"), claimed, "its own write, repeated");
-      assert.equal(await store.claim(hint, "b"), undefined);
-      assert.equal(await store.claim({ ...hint, epoch: 1, beat: 1 }, "b"), undefined, "another beat");
-      assert.equal((await store.claim({ ...hint, epoch: 1 }, "b"))?.epoch, 2);
+      assert.deepEqual(await store.claim(hint, "a", DUE), claimed);
+      assert.deepEqual(await store.claim(hint, "a", DUE), claimed, "its own write, repeated");
+      assert.equal(await store.claim(hint, "b", DUE), undefined);
+      assert.equal(await store.claim({ ...hint, epoch: 1, beat: 1 }, "b", DUE), undefined, "another beat");
+      assert.deepEqual(await due(store, taskId, DUE), [], "admission says when the first is looked after");
+      const again = { ...claimed, epoch: 2, owner: "b", dueAt: DUE };
+      assert.deepEqual(await store.claim({ ...hint, epoch: 1 }, "b", DUE), again);
+      assert.deepEqual(await due(store, taskId, DUE), [taskId]);
     });
 
     test("takes a beat while the claim is in force and the task is not over", async () => {
       const { taskId } = headOf(newId());
       assert.equal(await store.beat(taskId, 1, { beat: 1 }), false, "no such task");
       await store.admit(headOf(taskId));
-      await store.claim({ taskId, epoch: 0, beat: 0 }, "a");
+      await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
       assert.equal(await store.beat(taskId, 1, { beat: 1, running: "x" }), true);
       assert.equal(await store.beat(taskId, 1, { beat: 2 }), true);
       const head = await store.head(taskId);
@@ -97,7 +102,35 @@ for (const [name, open] of [
       assert.equal(await store.beat(taskId, 0, { beat: 3 }), false);
       await store.settle(taskId, 2, "TASK_STATE_COMPLETED");
       assert.equal(await store.beat(taskId, 1, { beat: 4 }), false);
-      assert.equal(await store.claim({ taskId, epoch: 1, beat: 2 }, "b"), undefined);
+      assert.equal(await store.claim({ taskId, epoch: 1, beat: 2 }, "b", DUE), undefined);
+    });
+
+    test("lets go of a task in good order while the claim is in force", async () => {
+      const { taskId } = headOf(newId());
+      const state = "TASK_STATE_INPUT_REQUIRED";
+      const left = { epoch: 1, beat: 5, published: 3, state, dueAt: NOW + 9 } as const;
+      assert.equal(await store.suspend(taskId, left), false, "no such task");
+      await store.admit(headOf(taskId, { dueAt: NOW, seen: { epoch: 0, beat: 0, times: 1 } }));
+      assert.equal(await store.suspend(taskId, left), false, "no such claim");
+      await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
+      await store.beat(taskId, 1, { beat: 1, running: "x" });
+      assert.equal(await store.suspend(taskId, left), true);
+      const waiting = headOf(taskId, { ...left, owner: "a", waiting: true, calm: 1 });
+      assert.deepEqual(await store.head(taskId), waiting);
+      assert.deepEqual(await due(store, taskId, NOW + 9), [taskId]);
+      assert.equal(await store.claim({ taskId, epoch: 1, beat: 1 }, "b", DUE), undefined, "an older hint");
+      const { waiting: _, ...rest } = waiting;
+      assert.deepEqual(await store.claim({ taskId, epoch: 1, beat: 5 }, "b", DUE), {
+        ...rest,
+        epoch: 2,
+        owner: "b",
+        state: "TASK_STATE_WORKING",
+        dueAt: DUE,
+      });
+      await store.suspend(taskId, { ...left, epoch: 2 });
+      await store.settle(taskId, 4, "TASK_STATE_CANCELED");
+      assert.equal(await store.suspend(taskId, { ...left, epoch: 2 }), false, "it is over");
+      assert.equal((await store.head(taskId))?.waiting, undefined);
     });
 
     test("puts an entry where nothing is, or again", async () => {
@@ -215,7 +248,14 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
   fc
     .tuple(id, small, small, nonce)
     .map(([taskId, epoch, beat, owner]) =>
-      named("claim", [epoch, beat, owner], (s, p) => s.claim({ taskId: taskId(p), epoch, beat }, owner)),
+      named("claim", [epoch, beat, owner], (s, p) => s.claim({ taskId: taskId(p), epoch, beat }, owner, DUE)),
+    ),
+  fc
+    .tuple(id, small, small, dueAt)
+    .map(([taskId, epoch, beat, at]) =>
+      named("suspend", [epoch, beat, at], (s, p) =>
+        s.suspend(taskId(p), { epoch, beat, published: 1, state: "TASK_STATE_WORKING", dueAt: at }),
+      ),
     ),
   fc
     .tuple(id, small, small, fc.constantFrom(undefined, "x"))
@@ -264,9 +304,9 @@ test("whatever is called in whatever order, memory answers as DynamoDB does", as
         );
       for (const taskId of [`${prefix}0001`, `${prefix}0002`]) {
         assert.deepEqual(await memory.head(taskId), await table.store.head(taskId));
-        const theirs = await due(table.store, taskId, NOW + 1);
+        const theirs = await due(table.store, taskId, DUE);
         assert.deepEqual(
-          await due(memory, taskId, NOW + 1),
+          await due(memory, taskId, DUE),
           theirs.filter((of) => of.startsWith(prefix)),
         );
       }
