@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
 import * as z from "zod";
-import { settings as execSettings } from "../../agents/exec.ts";
 import { ROOT } from "../../infra/bundle.ts";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { loadAgents } from "../../shared/config/load-agents.ts";
 import { Clone, type Finished, type Typed } from "../support/clone.ts";
 import { until } from "../support/until.ts";
 
@@ -77,11 +78,12 @@ test("the first commands are those that CI and package.json know", () => {
   assert.match(readme, /`npx cdk synth`/);
 });
 
-test("the examples of docs/agents.md for exec are settings of exec", () => {
-  const [example = ""] = blocks(onAgents, "yaml");
-  const entry = z.object({ agents: z.object({ exec: z.unknown() }) }).parse(parse(example)).agents.exec;
-  const { commands: allowed } = execSettings.parse(entry);
-  assert.deepEqual(allowed.ping, { argv: ["ping", "-c", "3"], args: true, timeoutSec: 30 });
+test("the examples of docs/agents.md for agents.yaml are read without a complaint", async () => {
+  const agents = await loadAgents(join(ROOT, "agents"));
+  const examples = blocks(onAgents, "yaml");
+  assert.ok(examples.length >= 3);
+  for (const example of examples)
+    readAgentsYaml("agents.yaml", agents, () => `deployment: local\n${example}`);
 });
 
 describe("a new user, with Node 20", () => {
