@@ -18,7 +18,7 @@ import type { Agent } from "../../shared/agents/index.ts";
 import { type DeploymentConfig, parseDeployment } from "../../shared/config/deployment.ts";
 import { type Timing, timing } from "../../shared/config/timing.ts";
 import { natsPublisher, type Publisher } from "../../shared/events/publisher.ts";
-import type { Verdict } from "../../shared/nats/delivery.ts";
+import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { ensureStreams, NatsLink } from "../../shared/nats/index.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
@@ -102,7 +102,11 @@ export interface World {
   now(): number;
   /** Hands a message to `admit`, as JetStream would deliver it. */
   admit(message: { subject: string; body: string | Uint8Array }): Promise<Verdict>;
-  control(message: { subject: string; body: string }): Promise<Verdict>;
+  control(
+    message: { subject: string; body: string },
+    options?: Partial<Parameters<typeof control>[0]>,
+    delivery?: Partial<Delivery>,
+  ): Promise<Verdict>;
   sweep(): Promise<number>;
   work(hint: WorkHint, options?: Partial<Parameters<typeof work>[0]> & { endsAt?: number }): Promise<void>;
   /** Admits a task and works on it to its end. */
@@ -194,7 +198,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
       ahead += ms;
     },
     admit: (message) => admit(deps, delivery(message)),
-    control: (message) => control(deps, delivery(message)),
+    control: (message, options, of) => control({ ...deps, ...options }, { ...delivery(message), ...of }),
     sweep: () => sweep(deps, now() + 10_000),
     work: (hint, { endsAt, ...options } = {}) =>
       work({ ...deps, ...options }, hint, { endsAt: endsAt ?? now() + 900_000 }),
