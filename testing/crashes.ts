@@ -1,0 +1,29 @@
+import type { Fate, Write } from "./process.ts";
+
+/**
+ * Where the worker dies: at a step's name, before its result is stored (its function has run then) or after; or at
+ * the n-th write to the store from now on, from 1, before it takes effect or after.
+ */
+export type CrashPoint = { readonly before: string | number } | { readonly after: string | number };
+
+/** The crashes that are to come; each happens once. */
+export class Crashes {
+  readonly #planned: { readonly when: "before" | "after"; readonly at: string | number; seen: number }[] = [];
+
+  plan(point: CrashPoint): void {
+    if ("before" in point) this.#planned.push({ when: "before", at: point.before, seen: 0 });
+    else this.#planned.push({ when: "after", at: point.after, seen: 0 });
+  }
+
+  /** What becomes of the worker at this write. */
+  fate(write: Write): Fate {
+    if (write.by !== "work" || !write.kind.startsWith("store.")) return undefined;
+    const hit = this.#planned.findIndex((crash) => {
+      crash.seen++;
+      return typeof crash.at === "number"
+        ? crash.seen === crash.at
+        : write.entry?.steps?.some(({ name }) => name === crash.at);
+    });
+    return this.#planned.splice(hit, hit === -1 ? 0 : 1)[0]?.when;
+  }
+}

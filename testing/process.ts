@@ -1,0 +1,117 @@
+import type { Publisher } from "../shared/events/publisher.ts";
+import type { Entry } from "../shared/tasks/items.ts";
+import type { Store } from "../shared/tasks/store.ts";
+import type { Values } from "../shared/tasks/values.ts";
+
+/** Something that a process does to the world outside, before which and after which it may die. */
+export interface Write {
+  /** Which function's process. */
+  readonly by: "work" | "control" | "sweep";
+  /** The part and its method, such as `store.append`. */
+  readonly kind: string;
+  readonly taskId: string;
+  /** For `store.append`: what is put. */
+  readonly entry?: Entry;
+}
+
+/** Whether a process dies at a write: before it takes effect, or after, when nobody gets its answer any more. */
+export type Fate = "before" | "after" | undefined;
+
+/** The parts that a process reaches outside itself. */
+interface Outside {
+  readonly store: Store;
+  readonly values: Values;
+  readonly publisher: Publisher;
+}
+
+/**
+ * One function's process, which may die at any of its writes. What is dead gets no answer to anything and no timer
+ * fires in it, so however its code goes on, nobody outside will notice.
+ */
+export class Process {
+  readonly by: Write["by"];
+  readonly #fate: (write: Write) => Fate;
+  readonly #died = Promise.withResolvers<void>();
+  #dead = false;
+
+  constructor(by: Write["by"], fate: (write: Write) => Fate) {
+    this.by = by;
+    this.#fate = fate;
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** Resolves when the process dies. */
+  get died(): Promise<void> {
+    return this.#died.promise;
+  }
+
+  kill(): void {
+    this.#dead = true;
+    this.#died.resolve();
+  }
+
+  /** A call for which it is told whether the process survives it. */
+  async write<T>(write: Omit<Write, "by">, call: () => Promise<T>): Promise<T> {
+    if (this.#dead) return await never();
+    const fate = this.#fate({ ...write, by: this.by });
+    if (fate === "before") this.kill();
+    if (this.#dead) return await never();
+    const answer = await call();
+    if (fate === "after") this.kill();
+    return this.#dead ? await never() : answer;
+  }
+
+  async read<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#dead) return await never();
+    const answer = await call();
+    return this.#dead ? await never() : answer;
+  }
+
+  /** The parts outside as this process reaches them. */
+  outside({ store, values, publisher }: Outside): Outside {
+    const put = <T>(kind: string, taskId: string, call: () => Promise<T>) =>
+      this.write({ kind, taskId }, call);
+    const own: Values = {
+      put: (taskId, bytes) => put("values.put", taskId, () => values.put(taskId, bytes)),
+      ref: values.ref,
+      get: (ref) => this.read(() => values.get(ref)),
+      keep: async (taskId, text) => {
+        const kept = await values.keep(taskId, text);
+        return "text" in kept ? kept : await put("values.put", taskId, async () => kept);
+      },
+      text: (kept) => this.read(() => values.text(kept)),
+    };
+    return {
+      values: own,
+      store: {
+        admit: (head) => put("store.admit", head.taskId, () => store.admit(head)),
+        putInput: (taskId, ...rest) => put("store.putInput", taskId, () => store.putInput(taskId, ...rest)),
+        input: (...args) => this.read(() => store.input(...args)),
+        head: (taskId) => this.read(() => store.head(taskId)),
+        claim: (hint, ...rest) => put("store.claim", hint.taskId, () => store.claim(hint, ...rest)),
+        suspend: (taskId, ...rest) => put("store.suspend", taskId, () => store.suspend(taskId, ...rest)),
+        beat: (taskId, ...rest) => put("store.beat", taskId, () => store.beat(taskId, ...rest)),
+        append: (taskId, entry, expiresAt) =>
+          this.write({ kind: "store.append", taskId, entry }, () => store.append(taskId, entry, expiresAt)),
+        entries: (...args) => this.read(() => store.entries(...args)),
+        last: (taskId) => this.read(() => store.last(taskId)),
+        settle: (taskId, ...rest) => put("store.settle", taskId, () => store.settle(taskId, ...rest)),
+        due: store.due,
+        postpone: (head, ...rest) => put("store.postpone", head.taskId, () => store.postpone(head, ...rest)),
+      },
+      publisher: {
+        publish: (task, ...rest) =>
+          put("publisher.publish", task.taskId, () => publisher.publish(task, ...rest)),
+        lastRevision: (task) => this.read(() => publisher.lastRevision(task)),
+        repeat: (task, ...rest) =>
+          put("publisher.publish", task.taskId, () => publisher.repeat(task, ...rest)),
+      },
+    };
+  }
+}
+
+/** What a dead process waits for. */
+const never = () => new Promise<never>(() => {});

@@ -1,0 +1,293 @@
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
+import type { Duration } from "../shared/agents/index.ts";
+import { milliseconds } from "../shared/steps/duration.ts";
+import { emptyView, foldEntry, type View, type Waiting } from "../shared/tasks/fold.ts";
+import { type ControlKind, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
+import type { Crashes, CrashPoint } from "./crashes.ts";
+import type { LogLine, Simulation } from "./simulation.ts";
+
+/** What {@link TestTask.answer} sends. */
+const reply = z.object({ input: z.unknown() });
+
+/** A step that is done. */
+export interface StepRecord {
+  readonly name: string;
+  readonly kind: "run" | "artifact" | "sleep" | "ask" | "approve";
+  /** How many attempts it took. */
+  readonly attempts: number;
+  /** How long it took, in simulated milliseconds. */
+  readonly ms: number;
+  /** Its result; for a question what was answered, for an artifact the reference to it. */
+  readonly value: unknown;
+  /** How it failed for good. */
+  readonly error?: { readonly name: string; readonly message: string };
+}
+
+/** A step that waits. */
+export interface WaitingStep {
+  readonly name: string;
+  readonly kind: StepRecord["kind"];
+  /** When its waiting is over at the latest. */
+  readonly until?: Date;
+}
+
+/** The question that is open. */
+export interface Question {
+  readonly kind: "ask" | "approve";
+  /** The step that asks. */
+  readonly step: string;
+  /** What the requester reads. When an answer did not fit, it begins with the reason. */
+  readonly prompt: string;
+}
+
+/** An artifact as the requester gets it. */
+export interface ReceivedArtifact {
+  /** Its name with whatever is no letter, digit, `_` or `-` replaced by `-`. */
+  readonly id: string;
+  /** Its file name. */
+  readonly name: string;
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+  /** The bytes, read as UTF-8. */
+  readonly text: string;
+}
+
+/** How a task has ended, as its requester knows it. */
+export interface TaskOutcome {
+  readonly state: TaskState;
+  readonly text: string;
+  /** The artifact `data` if there is one, otherwise the text, read as JSON; absent when that is none. */
+  readonly data?: unknown;
+  readonly artifacts: readonly ReceivedArtifact[];
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** A task under test. Made by `startTask`. */
+export class TestTask {
+  readonly id: string;
+  /** The runtime that asked. */
+  readonly from: string;
+  readonly #simulation: Simulation;
+  readonly #crashes: Crashes;
+  readonly #view: View = emptyView();
+  /** The results of steps, by name. */
+  readonly #results = new Map<string, unknown>();
+  #place = 0;
+
+  constructor(options: { id: string; from: string; simulation: Simulation; crashes: Crashes }) {
+    this.id = options.id;
+    this.from = options.from;
+    this.#simulation = options.simulation;
+    this.#crashes = options.crashes;
+  }
+
+  /** The time by the simulated clock. */
+  get now(): Date {
+    return new Date(this.#simulation.clock.now());
+  }
+
+  /** What was published of the task, in order, as the requester reads it (docs/wire.md §7). */
+  get events(): readonly TaskEvent[] {
+    return this.#simulation.publisher.events(this.id).map(({ event }) => event);
+  }
+
+  /** The steps that are done, in the order in which they were. */
+  get steps(): readonly StepRecord[] {
+    const stored = [...this.#view.steps.values()].map((step) => ({ ...step, attempts: step.attempts ?? 1 }));
+    const waited = [...this.#view.open.values()].flatMap((step) => {
+      const at = this.#doneAt(step);
+      return at === undefined ? [] : [{ ...step, attempts: 1, ms: at - step.since, at }];
+    });
+    return [...stored, ...waited]
+      .sort((one, other) => one.at - other.at)
+      .map(({ name, kind, attempts, ms, error }) => ({
+        name,
+        kind,
+        attempts,
+        ms,
+        value: this.#results.get(name),
+        ...(error && { error }),
+      }));
+  }
+
+  /** The steps that wait. */
+  get waiting(): readonly WaitingStep[] {
+    return [...this.#view.open.values()]
+      .filter((step) => this.#doneAt(step) === undefined)
+      .map(({ name, kind, until }) => ({
+        name,
+        kind,
+        ...(until !== undefined && { until: new Date(until) }),
+      }));
+  }
+
+  /** The question that the requester is to answer. */
+  get question(): Question | undefined {
+    const { question } = this.#view;
+    const event = this.events.find(({ revision }) => revision === question?.asked);
+    if (question === undefined || event === undefined) return undefined;
+    return {
+      kind: question.kind === "approve" ? "approve" : "ask",
+      step: question.name,
+      prompt: event.content,
+    };
+  }
+
+  /** What the functions and the handler's `step.log` wrote. */
+  get log(): readonly LogLine[] {
+    return this.#simulation.log;
+  }
+
+  /**
+   * Goes on until the task waits for an answer, or sleeps.
+   *
+   * @throws Error when it ends instead
+   */
+  async untilWaiting(): Promise<void> {
+    await this.#simulation.until("the task waits", async () => {
+      await this.#look();
+      if (this.#ended !== undefined)
+        throw new Error(
+          `the task waits: it has ended instead, ${JSON.stringify(this.#ended.state)}: ${JSON.stringify(this.#ended.error ?? this.#ended.content)}`,
+        );
+      const head = await this.#simulation.store.head(this.id);
+      if (head?.waiting !== true) return false;
+      return this.#view.question !== undefined || this.waiting.some(({ kind }) => kind !== "run");
+    });
+  }
+
+  /**
+   * Answers the question that is open: a text as it is, anything else as data. An answer that does not fit the step's
+   * schema is met by another question.
+   */
+  async answer(input: unknown): Promise<void> {
+    await this.#reply("ask", "input_reply", { input });
+  }
+
+  /** Approves, or denies for a reason. */
+  async approve(approve = true, denyReason?: string): Promise<void> {
+    await this.#reply("approve", "auth_reply", { approve, ...(denyReason !== undefined && { denyReason }) });
+  }
+
+  /** Cancels the task, as its requester may at any time. */
+  async cancel(reason?: string): Promise<void> {
+    await this.control("cancel", { reason });
+  }
+
+  /**
+   * Sends any control, as the task's requester or as somebody else.
+   *
+   * @returns what becomes of the message: acknowledged, or terminated and why
+   */
+  async control(
+    kind: ControlKind,
+    of: { a2a?: unknown; reason?: string | undefined; revision?: number; from?: string } = {},
+  ): Promise<{ readonly ack: true } | { readonly term: string } | { readonly nakMs: number }> {
+    const { a2a, reason, from = this.from, revision = (this.events.at(-1)?.revision ?? 0) + 1 } = of;
+    const verdict = await this.#simulation.control({
+      taskId: this.id,
+      from,
+      kind,
+      revision,
+      a2a,
+      ...(reason !== undefined && { reason }),
+    });
+    await this.#look();
+    return verdict;
+  }
+
+  /** Lets simulated time pass, and everything happen that is due meanwhile. */
+  async skip(duration: Duration): Promise<void> {
+    await this.#simulation.advance(milliseconds(duration, "skip"));
+    await this.#look();
+  }
+
+  /**
+   * Kills the worker, as `kill -9` would: now, or at a point yet to come. Another takes over when the lease is over,
+   * which takes simulated minutes.
+   */
+  crash(at?: CrashPoint): void {
+    if (at === undefined) this.#simulation.kill();
+    else this.#crashes.plan(at);
+  }
+
+  /** Goes on until the task has ended. */
+  async outcome(): Promise<TaskOutcome> {
+    await this.#simulation.until("the task ends", () => this.#ended !== undefined);
+    await this.#look();
+    const end = this.#ended;
+    if (end === undefined) throw new Error("the task has no end");
+    const artifacts = this.#artifacts();
+    const data = readJson(artifacts.find(({ id }) => id === "data")?.text ?? end.content);
+    return {
+      state: end.state,
+      text: end.content,
+      ...(data !== undefined && { data }),
+      artifacts,
+      metrics: end.result?.metrics ?? {},
+      error: end.error && { code: end.error.code, message: end.error.message },
+    };
+  }
+
+  get #ended(): TaskEvent | undefined {
+    return this.events.find(({ state }) => isTerminal(state));
+  }
+
+  async #reply(asks: Question["kind"], kind: ControlKind, a2a: unknown): Promise<void> {
+    await this.#simulation.until("a question is open", async () => {
+      await this.#look();
+      return this.question !== undefined || this.#ended !== undefined;
+    });
+    const { question } = this;
+    if (question === undefined) throw new Error("no question is open: the task has ended");
+    if (question.kind !== asks)
+      throw new Error(
+        `step ${JSON.stringify(question.step)} asks for ${question.kind === "ask" ? "an answer" : "approval"}: call ${question.kind === "ask" ? "answer" : "approve"}`,
+      );
+    const verdict = await this.control(kind, { a2a });
+    if (!isDeepStrictEqual(verdict, { ack: true }))
+      throw new Error(`the reply was refused: ${JSON.stringify(verdict)}`);
+    await this.#simulation.advance(0);
+    await this.#look();
+  }
+
+  #artifacts(): ReceivedArtifact[] {
+    return this.events.flatMap(({ artifact }) => {
+      if (artifact === undefined) return [];
+      const { id, name, mediaType, key } = artifact;
+      const bytes = this.#simulation.publisher.objects.get(key) ?? new Uint8Array();
+      return [{ id, name, mediaType, bytes, text: Buffer.from(bytes).toString("utf8") }];
+    });
+  }
+
+  /** When the waiting of a step was over: its answer came, or its time. That is written down nowhere else. */
+  #doneAt({ name, kind, until }: Waiting): number | undefined {
+    const answered = this.#view.answers.get(name)?.at;
+    if (answered !== undefined || kind !== "sleep" || until === undefined) return answered;
+    return until <= this.#simulation.clock.now() ? until : undefined;
+  }
+
+  /** Reads what has been put into the task's journal since. */
+  async #look(): Promise<void> {
+    const { store, values } = this.#simulation;
+    for (const entry of await store.entries(this.id, this.#place + 1)) {
+      foldEntry(this.#view, entry);
+      this.#place = entry.place;
+      for (const { name, value } of entry.steps ?? [])
+        this.#results.set(name, readJson(await values.text(value)));
+      if (entry.answer === undefined) continue;
+      const answer = readJson(await values.text(entry.answer.value));
+      this.#results.set(entry.answer.step, reply.safeParse(answer).data?.input ?? answer);
+    }
+  }
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
