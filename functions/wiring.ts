@@ -7,6 +7,7 @@ import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
 import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
 import { NatsLink } from "../shared/nats/index.ts";
 import { createSender } from "../shared/queues/index.ts";
+import { type Clock, systemClock } from "../shared/tasks/clock.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
 import type { WorkHint } from "../shared/tasks/messages.ts";
 import type { Store } from "../shared/tasks/store.ts";
@@ -28,6 +29,7 @@ export interface Wiring {
   readonly values: Values;
   readonly publisher: Publisher;
   readonly now: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -56,7 +58,7 @@ export function wire(name: string, deployment: unknown): Wiring {
       });
     },
   });
-  const now = Date.now;
+  const { now } = systemClock;
   return {
     deployment: parsed,
     timing: timingFromEnv(process.env),
@@ -66,6 +68,7 @@ export function wire(name: string, deployment: unknown): Wiring {
     values,
     publisher: natsPublisher({ connection: () => nats.get(), values, now }),
     now,
+    clock: systemClock,
   };
 }
 

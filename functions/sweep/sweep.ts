@@ -76,7 +76,9 @@ async function attend(deps: SweepDeps, head: Head, dueAt: number): Promise<void>
   // The deadline is looked after when it comes.
   const next = head.deadline > now() ? Math.min(later, head.deadline) : later;
   if (!(await store.postpone(head, next, { epoch: head.epoch, beat: head.beat, times }))) return;
-  const wait = Math.max(0, dueAt - now()) + (head.epoch === 0 ? 0 : timing.leaseMs);
+  // Only of a claim in force must be known whether its worker lives.
+  const held = head.epoch > 0 && head.waiting !== true;
+  const wait = Math.max(0, dueAt - now()) + (held ? timing.leaseMs : 0);
   await deps.hint({ taskId: head.taskId, epoch: head.epoch, beat: head.beat }, delaySeconds(wait));
   deps.telemetry.count("TasksOffered");
 }

@@ -54,11 +54,14 @@ export class Journal {
   readonly #until: () => number;
   /** Called with each entry that somebody else has put, in order. */
   readonly #found: (entry: Entry) => void;
+  /** Called with each entry, one's own included, in order. */
+  readonly #took: (entry: Entry) => void;
   #place = 0;
   /** `accepted` is the first event, and no entry holds it. */
   #revision = 1;
   #unpublished: StoredEvent[] = [];
   #end: Entry["end"];
+  #lost: ClaimLost | undefined;
 
   constructor(options: {
     store: Store;
@@ -66,12 +69,14 @@ export class Journal {
     now: () => number;
     until?: () => number;
     found?: (entry: Entry) => void;
+    took?: (entry: Entry) => void;
   }) {
     this.#store = options.store;
     this.#until = options.until ?? (() => 0);
     this.#head = options.head;
     this.#now = options.now;
     this.#found = options.found ?? (() => {});
+    this.#took = options.took ?? (() => {});
   }
 
   /** The last place that is known to be taken. */
@@ -116,6 +121,7 @@ export class Journal {
     const nonce = randomUUID();
     for (;;) {
       if (this.#end !== undefined) throw new TaskEnded(this.#end);
+      if (this.#lost !== undefined) throw this.#lost;
       const at = this.#now();
       const made = await make({ revision: this.#revision, at });
       if (made === undefined) return undefined;
@@ -152,13 +158,16 @@ export class Journal {
     this.#revision = entry.revision;
     this.#unpublished.push(...(entry.events ?? []));
     this.#end ??= entry.end;
+    this.#took(entry);
   }
 
   #adopt(entry: Entry): void {
     this.#take(entry);
     this.#found(entry);
     if (entry.end !== undefined) throw new TaskEnded(entry.end);
-    if (entry.claim === true && entry.epoch > this.#head.epoch)
-      throw new ClaimLost(this.#head.epoch, entry.epoch);
+    if (entry.claim === true && entry.epoch > this.#head.epoch) {
+      this.#lost = new ClaimLost(this.#head.epoch, entry.epoch);
+      throw this.#lost;
+    }
   }
 }

@@ -95,6 +95,24 @@ export function encodeArtifact(
   return { ref, bytes };
 }
 
+/** The artifacts that a task has given out. */
+export class Artifacts {
+  readonly #refs = new Map<string, ArtifactRef>();
+
+  get all(): readonly ArtifactRef[] {
+    return [...this.#refs.values()];
+  }
+
+  /** @throws ArtifactError when there is one of this id, or {@link MAX_ARTIFACTS} of them */
+  add(ref: ArtifactRef): void {
+    const of = `artifact ${JSON.stringify(ref.id)}`;
+    if (this.#refs.has(ref.id)) throw new ArtifactError(`${of}: expected an id that no other artifact has`);
+    if (this.#refs.size >= MAX_ARTIFACTS)
+      throw new ArtifactError(`${of}: expected at most ${MAX_ARTIFACTS} in a task`);
+    this.#refs.set(ref.id, ref);
+  }
+}
+
 /** An artifact's id out of its name: ids take only letters, digits, `_` and `-` (docs/wire.md, artifact). */
 export function artifactIdOf(name: string): string {
   const id = name

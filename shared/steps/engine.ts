@@ -1,13 +1,21 @@
-import type { Attempt, Part, Step } from "../agents/types.ts";
+import type { Step } from "../agents/types.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
-import type { StoredStep } from "../tasks/items.ts";
+import type { Clock } from "../tasks/clock.ts";
+import { deadlineOf, type View } from "../tasks/fold.ts";
+import type { Head, StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
-import { errorFields, type Telemetry } from "../telemetry/index.ts";
+import type { Telemetry } from "../telemetry/index.ts";
 import type { ArtifactRef } from "../wire/index.ts";
-import { encodeArtifact, MAX_ARTIFACTS } from "./artifacts.ts";
+import { Alarm } from "./alarm.ts";
+import { Artifacts } from "./artifacts.ts";
 import { durable } from "./durable.ts";
-import { ArtifactError, StepClosedError, StepNameError, StoreError } from "./errors.ts";
-import { fromJson, toJson } from "./json.ts";
+import { StepClosedError, StepNameError, StepNestedError, StoreError } from "./errors.ts";
+import { describeError, reviveError } from "./failures.ts";
+import { inside } from "./inside.ts";
+import { fromJson } from "./json.ts";
+import { Lot } from "./lot.ts";
+import type { Names } from "./names.ts";
+import { Scope } from "./scope.ts";
 import type { StatusLine } from "./status.ts";
 import type { Writer } from "./writer.ts";
 
@@ -15,62 +23,113 @@ import type { Writer } from "./writer.ts";
 export type Halt =
   | { readonly kind: "ended" }
   | { readonly kind: "lost" }
-  | { readonly kind: "suspended" }
+  /** All that is open waits, at the longest until then; without a time only for what others bring. */
+  | { readonly kind: "suspended"; readonly until?: number | undefined }
   | { readonly kind: "deadline" }
+  /** The handler has waited for a whole invocation, and not for a step. */
+  | { readonly kind: "stuck" }
   | { readonly kind: "broken"; readonly error: unknown };
 
-/** The longest name of a step, in characters. */
-export const MAX_NAME = 200;
+/** How a step came out, and when that was stored: its branch's time from then on. */
+export type Done =
+  | { readonly at: number; readonly value: unknown }
+  | { readonly at: number; readonly error: Error };
 
-/** Progress texts are for a person's glance; more is cut. */
-const MAX_STATUS_CHARACTERS = 2_000;
+export type StepKind = StoredStep["kind"];
 
 /** A promise that never settles: a handler that has lost its task simply goes no further. */
 const never = () => new Promise<never>(() => {});
 
+/** Progress texts are for a person's glance; more is cut. */
+const MAX_STATUS_CHARACTERS = 2_000;
+
+/** What a run of a handler needs. */
+export interface EngineOptions {
+  readonly head: Head;
+  /** What the journal says; whoever folds an entry into it calls {@link Engine.news}. */
+  readonly view: View;
+  readonly writer: Writer;
+  readonly values: Values;
+  readonly status: StatusLine;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  /** When the invocation's time is nearly over, in milliseconds since 1970. */
+  readonly limit: number;
+  /** Called before each new step. */
+  readonly before?: (step: string) => Promise<void>;
+}
+
 /**
- * The steps of one run of one handler. What is stored is returned, what is new is run and stored before its promise
- * resolves. When the task is taken away, calls never resolve and {@link Engine.halted} tells why.
+ * One run of one handler. What is stored is returned, what is new is run and stored before its promise resolves, and
+ * what waits is parked; what each kind of step does is in `kinds/`. When the task is taken away, or all of it waits,
+ * calls never resolve and {@link Engine.halted} tells why.
  */
-export class Engine implements Step {
-  readonly #taskId: string;
-  readonly #stored: ReadonlyMap<string, StoredStep>;
-  readonly #writer: Writer;
-  readonly #values: Values;
+export class Engine {
+  readonly taskId: string;
+  readonly view: View;
+  readonly writer: Writer;
+  readonly values: Values;
+  readonly clock: Clock;
+  readonly limit: number;
+  readonly startedAt: number;
+  /** When the task's items may be deleted, in milliseconds since 1970. */
+  readonly expiresAt: number;
+  readonly artifacts = new Artifacts();
+  readonly lot: Lot;
+  /** The question that is being put, for only one may be open. */
+  asking: string | undefined;
+  readonly #head: Head;
   readonly #status: StatusLine;
   readonly #telemetry: Telemetry;
-  readonly #now: () => number;
-  readonly #before: (name: string) => Promise<Halt | undefined>;
+  readonly #before: (step: string) => Promise<void>;
   readonly #abort = new AbortController();
-  readonly #open = new Set<string>();
-  readonly #uses = new Map<string, number>();
+  readonly #halted = Promise.withResolvers<Halt>();
   /** The identities of all steps so far. */
   readonly #ids = new Set<string>();
-  readonly #artifacts = new Map<string, ArtifactRef>();
-  readonly #halted = Promise.withResolvers<Halt>();
+  readonly #scopes = new Map<string, Scope>();
+  readonly #deadline: Alarm;
+  readonly #timeUp: Alarm;
+  /** How many steps the handler has to go through again. */
+  readonly #known: number;
   #replayed = 0;
   #news = false;
   #closed = false;
 
-  /** @param options.before asked before each new step: whether to halt there */
-  constructor(options: {
-    taskId: string;
-    stored: ReadonlyMap<string, StoredStep>;
-    writer: Writer;
-    values: Values;
-    status: StatusLine;
-    telemetry: Telemetry;
-    now: () => number;
-    before: (name: string) => Promise<Halt | undefined>;
-  }) {
-    this.#taskId = options.taskId;
-    this.#stored = options.stored;
-    this.#writer = options.writer;
-    this.#values = options.values;
+  constructor(options: EngineOptions) {
+    this.taskId = options.head.taskId;
+    this.expiresAt = options.head.expiresAt * 1_000;
+    this.view = options.view;
+    this.writer = options.writer;
+    this.values = options.values;
+    this.clock = options.clock;
+    this.limit = options.limit;
+    this.startedAt = options.clock.now();
+    this.#head = options.head;
     this.#status = options.status;
     this.#telemetry = options.telemetry;
-    this.#now = options.now;
-    this.#before = options.before;
+    this.#before = options.before ?? (async () => {});
+    this.#known = this.view.steps.size + this.view.open.size;
+    const { clock, limit } = this;
+    this.lot = new Lot({ clock, limit, idle: (until) => this.#idle(until) });
+    this.#deadline = new Alarm(clock, () => this.halt({ kind: "deadline" }));
+    this.#deadline.set(deadlineOf(this.#head, this.view));
+    this.#timeUp = new Alarm(clock, () => this.lot.close());
+    this.#timeUp.set(limit);
+  }
+
+  /** The steps of the task itself, outside all branches. */
+  get step(): Step {
+    return this.scope("", this.#head.decidedAt);
+  }
+
+  /** The steps of a branch, the same whenever it is asked for. */
+  scope(path: string, since: number): Scope {
+    let scope = this.#scopes.get(path);
+    if (scope === undefined) {
+      scope = new Scope({ engine: this, path, since, taken: this.#ids });
+      this.#scopes.set(path, scope);
+    }
+    return scope;
   }
 
   get signal(): AbortSignal {
@@ -82,57 +141,112 @@ export class Engine implements Step {
     return this.#halted.promise;
   }
 
-  /** All artifacts given out so far. */
-  get artifacts(): readonly ArtifactRef[] {
-    return [...this.#artifacts.values()];
+  /** Whether any step waits for what others bring. */
+  get listening(): boolean {
+    return this.lot.watching;
+  }
+
+  /** Whether the handler has called this step in this run. */
+  called(id: string): boolean {
+    return this.#ids.has(id);
   }
 
   /** Stops the run: the signal fires, and no step goes on. */
   halt(halt: Halt): void {
-    this.#closed = true;
+    this.#stop();
     this.#halted.resolve(halt);
     this.#abort.abort(new Error(`the task is over for this worker: ${halt.kind}`));
   }
 
-  /** The handler has ended by itself; a step that it calls now is a mistake. */
+  /** The handler has returned: nobody waits for what still waits. */
+  returned(): void {
+    this.#news = true;
+    this.lot.forget();
+  }
+
+  /** The run is over; a step that it calls now is a mistake. */
   close(): void {
-    this.#closed = true;
+    this.#stop();
     this.#status.close();
   }
 
-  run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>): Promise<T> {
-    const ran = this.#step(name, "run", async (id) => {
-      const started = this.#now();
-      const text = toJson(await fn({ signal: this.signal }), `the result of step ${JSON.stringify(id)}`);
-      const ms = this.#now() - started;
-      const value = await durable(this.#values.keep(this.#taskId, text));
-      await durable(this.#writer.add({ step: { name: id, kind: "run", value, ms } }));
-      return text;
-    });
-    return unforced(ran as Promise<T>); // What was stored is what `fn` returned, as far as JSON tells.
+  #stop(): void {
+    this.#closed = true;
+    this.#deadline.set(Number.POSITIVE_INFINITY);
+    this.#timeUp.set(Number.POSITIVE_INFINITY);
+    this.lot.stop();
   }
 
-  artifact(name: string, parts: string | Part | readonly Part[]): Promise<void> {
-    return unforced(this.#artifact(name, parts));
+  /** The view has changed. */
+  news(): void {
+    if (this.#closed) return;
+    this.#deadline.set(deadlineOf(this.#head, this.view));
+    this.lot.poke();
   }
 
-  async #artifact(name: string, parts: string | Part | readonly Part[]): Promise<void> {
-    const ref = await this.#step(name, "artifact", async (id) => {
-      const started = this.#now();
-      const { ref, bytes } = encodeArtifact(this.#taskId, id, parts);
-      this.#register(ref);
-      const value = await durable(this.#values.put(this.#taskId, bytes));
-      const text = toJson(ref, "artifact");
-      await durable(
-        this.#writer.add({
-          step: { name: id, kind: "artifact", value: { text }, ms: this.#now() - started },
-          events: [{ kind: "artifact", artifact: ref, value }],
-        }),
-      );
-      return text;
-    });
-    const known = ref as ArtifactRef; // Written by the lines above, by this run or an earlier one.
-    this.#artifacts.set(known.id, known);
+  #idle(until: number | undefined): void {
+    const now = this.clock.now();
+    const empty = until === undefined && now >= this.limit && !this.lot.watching;
+    if (!empty) this.halt({ kind: "suspended", until });
+    else if (this.#news) this.halt({ kind: "suspended", until: now });
+    else this.halt({ kind: "stuck" });
+  }
+
+  /**
+   * One call of a step: its identity, what is stored of it, and else what its kind does.
+   *
+   * @throws what the handler is to see: mistakes of its author, and nothing that is the task's own fate
+   */
+  async call(
+    names: Names,
+    name: string,
+    kind: StepKind,
+    perform: (id: string) => Promise<Done>,
+  ): Promise<Done> {
+    const id = this.#enter(names, name);
+    this.lot.enter();
+    try {
+      const stored = this.view.steps.get(id);
+      const known = stored ?? this.view.open.get(id);
+      if (known !== undefined) {
+        this.#replayed++;
+        if (known.kind !== kind)
+          throw new StepNameError(
+            `step ${JSON.stringify(id)}: expected the kind that is stored under this name (${known.kind}), got ${kind}`,
+          );
+      }
+      const done = stored === undefined ? await perform(id) : await this.#replay(stored);
+      return this.#closed ? await never() : done;
+    } catch (error) {
+      return await this.#failed(id, error);
+    } finally {
+      names.leave(id);
+      this.lot.leave();
+    }
+  }
+
+  async #replay(stored: StoredStep & { readonly at: number }): Promise<Done> {
+    const { at } = stored;
+    if (stored.error !== undefined) return { at, error: reviveError(stored.error) };
+    const value = fromJson(await durable(this.values.text(stored.value)));
+    if (stored.kind === "artifact") this.artifacts.add(value as ArtifactRef); // Written by `artifactStep`.
+    return { at, value };
+  }
+
+  /** To be awaited before anything new: it does not resolve in this run when there is no time for it. */
+  async begin(id: string): Promise<void> {
+    this.#news = true;
+    if (this.clock.now() >= this.limit) {
+      await this.lot.park({ until: this.clock.now(), elsewhere: true });
+      return never();
+    }
+    await this.#before(id);
+    await this.still();
+  }
+
+  /** Resolves only while the run goes on. */
+  async still(): Promise<void> {
+    if (this.#closed) await never();
   }
 
   status(text: string): void {
@@ -142,54 +256,16 @@ export class Engine implements Step {
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {
-    if (!this.#replaying) this.#telemetry.info(message, { ...fields, taskId: this.#taskId });
+    if (!this.#replaying) this.#telemetry.info(message, { ...fields, taskId: this.taskId });
+  }
+
+  warn(message: string, fields: Readonly<Record<string, unknown>>): void {
+    this.#telemetry.warn(message, { ...fields, taskId: this.taskId });
   }
 
   /** Whether the handler still goes through what is stored, and so tells nothing new. */
   get #replaying(): boolean {
-    return !this.#news && this.#replayed < this.#stored.size;
-  }
-
-  #register(ref: ArtifactRef): void {
-    if (this.#artifacts.has(ref.id))
-      throw new ArtifactError(
-        `artifact ${JSON.stringify(ref.id)}: expected an id that no other artifact has`,
-      );
-    if (this.#artifacts.size >= MAX_ARTIFACTS)
-      throw new ArtifactError(
-        `artifact ${JSON.stringify(ref.id)}: expected at most ${MAX_ARTIFACTS} in a task`,
-      );
-    this.#artifacts.set(ref.id, ref);
-  }
-
-  async #step(
-    name: string,
-    kind: StoredStep["kind"],
-    make: (id: string) => Promise<string>,
-  ): Promise<unknown> {
-    const id = this.#enter(name);
-    try {
-      const stored = this.#stored.get(id);
-      if (stored !== undefined) {
-        if (stored.kind !== kind)
-          throw new StepNameError(
-            `step ${JSON.stringify(id)}: expected the kind that is stored under this name (${stored.kind}), got ${kind}`,
-          );
-        this.#replayed++;
-        return fromJson(await durable(this.#values.text(stored.value)));
-      }
-      this.#news = true;
-      const halt = await this.#before(id);
-      if (halt !== undefined) this.halt(halt);
-      if (this.#closed) return await never();
-      const text = await make(id);
-      if (this.#closed) return await never();
-      return fromJson(text);
-    } catch (error) {
-      return await this.#failed(id, error);
-    } finally {
-      this.#open.delete(id);
-    }
+    return !this.#news && this.#replayed < this.#known;
   }
 
   /** What the task's own end or loss does is no error of the handler's. */
@@ -198,40 +274,16 @@ export class Engine implements Step {
     else if (error instanceof ClaimLost) this.halt({ kind: "lost" });
     else if (error instanceof StoreError) this.halt({ kind: "broken", error: error.cause });
     else if (!this.signal.aborted) {
-      this.#telemetry.warn("a step has failed", { taskId: this.#taskId, step, ...errorFields(error) });
+      this.warn("a step has failed", { step, ...describeError(error) });
       throw error;
     }
     return never();
   }
 
-  /** The step's identity: its name, and `#2`, `#3` when the name is used again after the first is done. */
-  #enter(name: string): string {
-    if (typeof name !== "string" || name === "" || name.length > MAX_NAME)
-      throw new StepNameError(
-        `a step's name: expected 1 to ${MAX_NAME} characters, got ${JSON.stringify(name)}`,
-      );
+  #enter(names: Names, name: string): string {
+    const within = inside.getStore();
+    if (within !== undefined) throw new StepNestedError(name, within.id);
     if (this.#closed && !this.signal.aborted) throw new StepClosedError(name);
-    const uses = (this.#uses.get(name) ?? 0) + 1;
-    const id = uses === 1 ? name : `${name}#${uses}`;
-    const before = uses === 2 ? name : `${name}#${uses - 1}`;
-    if (this.#open.has(name) || (uses > 1 && this.#open.has(before)))
-      throw new StepNameError(`step ${JSON.stringify(name)}: another step of this name is still open`);
-    if (this.#ids.has(id))
-      throw new StepNameError(
-        `step ${JSON.stringify(name)}: expected a name other than ${JSON.stringify(id)}, which another step has`,
-      );
-    this.#uses.set(name, uses);
-    this.#ids.add(id);
-    this.#open.add(id);
-    return id;
+    return names.enter(name);
   }
-}
-
-/**
- * A step that fails before its handler waits for it, or without anybody waiting, is the handler's own affair: it must
- * not end the process as an unhandled rejection, and other tasks with it. Whoever waits is told all the same.
- */
-function unforced<T>(step: Promise<T>): Promise<T> {
-  step.catch(() => {});
-  return step;
 }

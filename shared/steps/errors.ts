@@ -29,3 +29,23 @@ export class ArtifactError extends Error {
 export class StoreError extends Error {
   override readonly name = "StoreError";
 }
+
+/** A step was called within the function of another one, whose result alone would be stored. */
+export class StepNestedError extends Error {
+  override readonly name = "StepNestedError";
+  constructor(name: string, within: string) {
+    super(
+      `step ${JSON.stringify(name)}: called within step ${JSON.stringify(within)}; call it before or after that one, or in a branch`,
+    );
+  }
+}
+
+/** An option of a step, a duration or a time that cannot be used as it was. */
+export class StepOptionError extends Error {
+  override readonly name = "StepOptionError";
+}
+
+/** An attempt of a step took longer than its timeout, or than one invocation can. It is tried again like any error. */
+export class StepTimeout extends Error {
+  override readonly name = "TimeoutError";
+}

@@ -37,12 +37,14 @@ function candidate(schema: z.ZodType, message: Message): { value: unknown; note:
 /**
  * What a skill's `input` schema makes of a message (docs/agents.md): for a string schema the text, otherwise the
  * first data part, or the text parsed as JSON.
+ *
+ * @param what how the input is called when it does not fit
  */
-export async function readInput(schema: z.ZodType, message: Message): Promise<Input> {
+export async function readInput(schema: z.ZodType, message: Message, what = "input"): Promise<Input> {
   const { value, note } = candidate(schema, message);
   const parsed = await schema.safeParseAsync(value);
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;
-  const field = ["input", ...(issue?.path ?? [])].map(String).join(".");
+  const field = [what, ...(issue?.path ?? [])].map(String).join(".");
   return { ok: false, reason: `${field}: ${issue?.message ?? "does not fit"}${note}` };
 }

@@ -88,26 +88,26 @@ export async function contentOf(
   { engine, values, task }: { engine: Engine; values: Values; task: TaskRef },
 ): Promise<Content> {
   const { text, data, artifacts = [], metrics = {} } = shapeOf(outcome);
-  for (const { name, parts } of artifacts) await engine.artifact(name, parts);
+  for (const { name, parts } of artifacts) await engine.step.artifact(name, parts);
   const json = data === undefined ? undefined : toJson(data, "data of the handler's return value");
   if (text !== undefined && json !== undefined)
-    await engine.artifact("data", { text: json, mediaType: "application/json", filename: "data.json" });
-  const whole = text ?? json ?? (await durable(textOfArtifacts(values, task.taskId, engine.artifacts)));
+    await engine.step.artifact("data", { text: json, mediaType: "application/json", filename: "data.json" });
+  const whole = text ?? json ?? (await durable(textOfArtifacts(values, task.taskId, engine.artifacts.all)));
 
-  const bare = { content: "", artifacts: engine.artifacts, metrics };
+  const bare = { content: "", artifacts: engine.artifacts.all, metrics };
   const empty = eventSize(wireEvent(task, longest(bare), LONGEST, 0));
   // The text stands in the event twice.
   const room = Math.floor((MAX_EVENT_BYTES - RESERVE_BYTES - empty) / 2);
   if (room < 0)
     throw new ArtifactError(
-      `the result: expected ${engine.artifacts.length} artifacts and ${Object.keys(metrics).length} metrics to be described in ${MAX_EVENT_BYTES - RESERVE_BYTES} bytes, got ${empty}`,
+      `the result: expected ${engine.artifacts.all.length} artifacts and ${Object.keys(metrics).length} metrics to be described in ${MAX_EVENT_BYTES - RESERVE_BYTES} bytes, got ${empty}`,
     );
   if (jsonLength(whole) <= room) return { ...bare, content: whole };
   const isJson = text === undefined && json !== undefined;
-  await engine.artifact("full-text", {
+  await engine.step.artifact("full-text", {
     text: whole,
     mediaType: isJson ? "application/json" : "text/plain",
     filename: isJson ? "result.json" : "result.txt",
   });
-  return { content: cutToFit(whole, room), artifacts: engine.artifacts, metrics };
+  return { content: cutToFit(whole, room), artifacts: engine.artifacts.all, metrics };
 }

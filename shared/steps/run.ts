@@ -1,4 +1,5 @@
 import type { Skill } from "../agents/define.ts";
+import { ApprovalDenied, ReplyTimeout } from "../agents/errors.ts";
 import type { Task } from "../agents/types.ts";
 import { type EventDraft, errorMessage } from "../events/drafts.ts";
 import type { Entry, Head } from "../tasks/items.ts";
@@ -13,8 +14,9 @@ export type Run =
   | { readonly end: NonNullable<Entry["end"]>; readonly events: readonly EventDraft[] }
   | { readonly halt: Halt };
 
-/** setTimeout takes no more (Node.js: timers, setTimeout). */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+function elapsed(head: Head, now: number): number {
+  return Math.max(0, Math.round(now - head.decidedAt));
+}
 
 /** The end of a task that failed: one result event with the reason. */
 export function failure(head: Head, code: ErrorCode, message: string, now: number): Run {
@@ -22,12 +24,7 @@ export function failure(head: Head, code: ErrorCode, message: string, now: numbe
   return {
     end: { state: "TASK_STATE_FAILED", ...error },
     events: [
-      {
-        kind: "result",
-        state: "TASK_STATE_FAILED",
-        error,
-        metrics: { elapsed_ms: Math.max(0, Math.round(now - head.decidedAt)) },
-      },
+      { kind: "result", state: "TASK_STATE_FAILED", error, metrics: { elapsed_ms: elapsed(head, now) } },
     ],
   };
 }
@@ -42,54 +39,63 @@ function thrown(error: unknown): string {
   return `the handler threw ${typeof error === "string" ? error : typeof error}`;
 }
 
-/** What the task's deadline brings (docs/wire.md, deadlines). */
+/** What an error that a handler does not catch brings (docs/tasks.md, how a handler may end). */
+function uncaught(head: Head, error: unknown, now: number): Run {
+  if (error instanceof ApprovalDenied) return failure(head, "auth_not_satisfied", error.message, now);
+  if (error instanceof ReplyTimeout) return failure(head, "timeout", error.message, now);
+  return failure(head, "internal", thrown(error), now);
+}
+
+/** What the task's deadline brings (docs/tasks.md, deadlines). */
 export function timedOut(head: Head, now: number): Run {
   const seconds = (head.deadline - head.decidedAt) / 1_000;
   return failure(head, "timeout", `the task was not done within ${seconds} s`, now);
 }
 
-/** Runs a handler until it returns, throws, or is halted: by a cancel, a lost claim, the deadline. */
+/** What a halt brings: most leave the task as it is. */
+function halted(head: Head, halt: Halt, engine: Engine): Run {
+  const now = engine.clock.now();
+  if (halt.kind === "deadline") return timedOut(head, now);
+  if (halt.kind !== "stuck") return { halt };
+  const seconds = Math.round((now - engine.startedAt) / 1_000);
+  const message = `the handler has waited for ${seconds} s, all that an invocation gives, without a step under way; what takes long belongs into step.run`;
+  return failure(head, "internal", message, now);
+}
+
+/** Runs a handler until it returns, throws, or is halted: by a cancel, a lost claim, the deadline, or for it waits. */
 export async function runHandler(options: {
   skill: Skill;
   task: Task;
   head: Head;
   engine: Engine;
   values: Values;
-  now: () => number;
 }): Promise<Run> {
-  const { skill, task, head, engine, values, now } = options;
-  const deadline = setTimeout(
-    () => engine.halt({ kind: "deadline" }),
-    Math.min(Math.max(0, head.deadline - now()), MAX_TIMER_MS),
-  );
+  const { skill, task, head, engine, values } = options;
+  const { now } = engine.clock;
   const finished = (async (): Promise<Run> => {
     try {
       // The handler starts in a turn of its own, so that what it throws at once is caught like the rest.
-      const outcome = await (async () => skill.run(task, engine))();
+      const outcome = await (async () => skill.run(task, engine.step))();
+      engine.returned();
       const { content, artifacts, metrics } = await contentOf(outcome, { engine, values, task: head });
       engine.close();
-      const elapsed = Math.max(0, Math.round(now() - head.decidedAt));
       const result: EventDraft = {
         kind: "result",
         state: "TASK_STATE_COMPLETED",
         content,
         artifacts,
-        metrics: { ...metrics, elapsed_ms: elapsed },
+        metrics: { ...metrics, elapsed_ms: elapsed(head, now()) },
       };
       return { end: { state: "TASK_STATE_COMPLETED" }, events: [result] };
     } catch (error) {
       engine.close();
       if (error instanceof StoreError) return { halt: { kind: "broken", error: error.cause } };
-      return failure(head, "internal", thrown(error), now());
+      return uncaught(head, error, now());
     }
   })();
-  const halted = engine.halted.then(
-    (halt): Run => (halt.kind === "deadline" ? timedOut(head, now()) : { halt }),
-  );
   try {
-    return await Promise.race([finished, halted]);
+    return await Promise.race([finished, engine.halted.then((halt) => halted(head, halt, engine))]);
   } finally {
-    clearTimeout(deadline);
     engine.close();
   }
 }

@@ -1,20 +1,22 @@
+import type { Clock } from "../tasks/clock.ts";
+
 /**
  * Progress texts, merged: one in `everyMs`, the newest wins, and the last one is never lost since whoever puts an
  * entry next takes it along.
  */
 export class StatusLine {
   readonly #everyMs: number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #due: () => void;
   #pending: string | undefined;
   #last: string | undefined;
   #lastAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  #forget: (() => void) | undefined;
 
   /** @param due called when a text has waited long enough to be worth an entry of its own */
-  constructor(options: { everyMs: number; now: () => number; due: () => void }) {
+  constructor(options: { everyMs: number; clock: Clock; due: () => void }) {
     this.#everyMs = options.everyMs;
-    this.#now = options.now;
+    this.#clock = options.clock;
     this.#due = options.due;
   }
 
@@ -34,14 +36,14 @@ export class StatusLine {
 
   /** A timer may be early by the clock, and a text may be taken just before it comes: it looks again then. */
   #arm(): void {
-    if (this.#timer !== undefined) return;
-    const wait = Math.max(0, this.#dueAt - this.#now());
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#forget !== undefined) return;
+    const wait = Math.max(0, this.#dueAt - this.#clock.now());
+    this.#forget = this.#clock.timer(wait, () => {
+      this.#forget = undefined;
       if (this.#pending === undefined) return;
-      if (this.#now() < this.#dueAt) this.#arm();
+      if (this.#clock.now() < this.#dueAt) this.#arm();
       else this.#due();
-    }, wait);
+    });
   }
 
   get #dueAt(): number {
@@ -52,7 +54,7 @@ export class StatusLine {
   take(anyway: boolean): string | undefined {
     const text = this.#pending;
     if (text === undefined) return undefined;
-    const now = this.#now();
+    const now = this.#clock.now();
     if (!anyway && now < this.#dueAt) return undefined;
     this.#pending = undefined;
     this.#last = text;
@@ -62,7 +64,7 @@ export class StatusLine {
 
   /** Stops the clock; a waiting text can still be taken. */
   close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#forget?.();
+    this.#forget = undefined;
   }
 }

@@ -1,66 +1,86 @@
 import { type EventDraft, storedEvents } from "../events/drafts.ts";
-import { type Journal, TaskEnded } from "../events/journal.ts";
-import type { Entry, StoredStep } from "../tasks/items.ts";
+import { type At, type Draft, type Journal, TaskEnded } from "../events/journal.ts";
+import { stateOf, type View } from "../tasks/fold.ts";
+import type { Entry, OpenedStep, StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import type { TaskRef } from "../wire/index.ts";
 import type { StatusLine } from "./status.ts";
 
-/** What belongs together and is put in one entry: a step's result and the events that it causes. */
+/** What belongs together and is put in one entry: a step's result, or that it waits, and the events that go with it. */
 export interface Item {
   readonly step?: StoredStep;
+  readonly open?: OpenedStep;
+  /** Whether the step that is opened asks its requester, by the first of the events. */
+  readonly asks?: boolean;
   readonly events?: readonly EventDraft[];
+  /** Looked at when the entry's place is known: whether something found before it makes the item needless. */
+  readonly unless?: () => boolean;
 }
 
 /** An item of DynamoDB takes 400 KB; what finishes meanwhile shares an entry up to about this much. */
 const MAX_ENTRY_BYTES = 200 * 1024;
 /** What an event's body and its description take at the most: larger bodies are kept by reference. */
 const EVENT_BYTES = 34 * 1024;
+/** What a step's name, an error's message and numbers take at the most, roughly. */
+const STEP_BYTES = 300;
+const ERROR_BYTES = 6_500;
 
-function size(item: Item): number {
-  const value =
-    item.step === undefined ? 0 : "text" in item.step.value ? item.step.value.text.length * 3 : 200;
-  return value + 300 + (item.events?.length ?? 0) * EVENT_BYTES;
+function size({ step, open, events = [] }: Item): number {
+  const value = step === undefined ? 0 : "text" in step.value ? step.value.text.length * 3 : 200;
+  const error = (step ?? open)?.error === undefined ? 0 : ERROR_BYTES;
+  return value + error + STEP_BYTES + events.length * EVENT_BYTES;
 }
 
 interface Waiting {
   readonly item: Item;
-  readonly resolve: () => void;
+  readonly resolve: (at: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Puts a task's entries: one append in flight at a time, and what finishes meanwhile shares the next. */
 export class Writer {
   readonly #journal: Journal;
+  readonly #view: View;
   readonly #values: Values;
   readonly #task: TaskRef;
   readonly #status: StatusLine;
+  readonly #now: () => number;
   readonly #stored: () => void;
   readonly #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
+  /** The journal's use: appends and reads must not overlap. */
+  #turn: Promise<unknown> = Promise.resolve();
   #failed: { error: unknown } | undefined;
   #ending: NonNullable<Entry["end"]> | undefined;
 
-  /** @param options.stored called after each entry, for its events are to be published now */
+  /**
+   * @param options.view what the journal says so far; the journal's owner folds what is put into it
+   * @param options.stored called after each entry, for its events are to be published now
+   */
   constructor(options: {
     journal: Journal;
+    view: View;
     values: Values;
     task: TaskRef;
     status: StatusLine;
+    now: () => number;
     stored: () => void;
   }) {
     this.#journal = options.journal;
+    this.#view = options.view;
     this.#values = options.values;
     this.#task = options.task;
     this.#status = options.status;
+    this.#now = options.now;
     this.#stored = options.stored;
   }
 
   /**
-   * Resolves when the item is durable.
+   * Resolves when the item is durable, or needless, with its entry's time.
    *
    * @throws TaskEnded once the end is being put: a step that nobody waited for comes too late
    */
-  add(item: Item): Promise<void> {
+  add(item: Item): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#ending !== undefined) return reject(new TaskEnded(this.#ending));
       this.#waiting.push({ item, resolve, reject });
@@ -68,12 +88,27 @@ export class Writer {
     });
   }
 
+  /** Reads what others have put since. @throws TaskEnded, ClaimLost */
+  refresh(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#failed !== undefined) throw this.#failed.error;
+      await this.#journal.refresh();
+    });
+  }
+
+  /** Waits for what is under way, then puts a progress text that is still waiting for its time. */
+  async flush(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+    if (this.#failed !== undefined) throw this.#failed.error;
+    await this.#put([], { anyway: true });
+  }
+
   /** Waits for what is under way, then puts the last entry of all. */
   async end(end: NonNullable<Entry["end"]>, events: readonly EventDraft[]): Promise<void> {
     this.#ending = end;
     while (this.#running !== undefined) await this.#running;
     if (this.#failed !== undefined) throw this.#failed.error;
-    await this.#put([{ events }], end);
+    await this.#put([{ events }], { end, anyway: true });
   }
 
   async #run(): Promise<void> {
@@ -83,8 +118,12 @@ export class Writer {
       const batch = this.#batch();
       try {
         if (this.#failed !== undefined) throw this.#failed.error;
-        await this.#put(batch.map(({ item }) => item));
-        for (const { resolve } of batch) resolve();
+        const anyway = batch.some(({ item }) => item.asks === true);
+        const at = await this.#put(
+          batch.map(({ item }) => item),
+          { anyway },
+        );
+        for (const { resolve } of batch) resolve(at);
       } catch (error) {
         // After one failure nothing may follow: a later entry would hide the gap.
         this.#failed ??= { error };
@@ -106,18 +145,44 @@ export class Writer {
     return batch;
   }
 
-  async #put(items: readonly Item[], end?: Entry["end"]): Promise<void> {
-    const text = this.#status.take(end !== undefined);
-    const progress: EventDraft[] =
-      text === undefined ? [] : [{ kind: "status", state: "TASK_STATE_WORKING", content: text }];
-    const drafts = [...progress, ...items.flatMap((item) => item.events ?? [])];
-    const steps = items.flatMap((item) => item.step ?? []);
-    if (drafts.length === 0 && steps.length === 0 && end === undefined) return;
-    await this.#journal.append(async (at) => ({
-      steps,
-      events: await storedEvents(this.#values, this.#task, drafts, at),
-      end,
-    }));
+  #alone<T>(use: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(use);
+    this.#turn = mine.catch(() => {});
+    return mine;
+  }
+
+  /** @param options.anyway whether a progress text goes along though its time has not come */
+  async #put(items: readonly Item[], options: { end?: Entry["end"]; anyway: boolean }): Promise<number> {
+    const text = this.#status.take(options.anyway);
+    const entry = await this.#alone(() =>
+      this.#journal.append((at): Promise<Draft | undefined> => this.#draft(items, text, options.end, at)),
+    );
+    if (entry === undefined) return this.#now();
     this.#stored();
+    return entry.at;
+  }
+
+  /** What the entry is to hold; nothing when all of it is needless. */
+  async #draft(
+    items: readonly Item[],
+    text: string | undefined,
+    end: Entry["end"],
+    at: At,
+  ): Promise<Draft | undefined> {
+    const drafts: EventDraft[] = [];
+    const steps: StoredStep[] = [];
+    const opens: OpenedStep[] = [];
+    // While a question is open the task stays in its state, or nobody could answer it any more.
+    if (text !== undefined) drafts.push({ kind: "status", state: stateOf(this.#view), content: text });
+    for (const { step, open, asks, events, unless } of items) {
+      if (unless?.() === true) continue;
+      if (step !== undefined) steps.push(step);
+      if (open !== undefined)
+        opens.push(asks === true ? { ...open, asked: at.revision + drafts.length + 1 } : open);
+      drafts.push(...(events ?? []));
+    }
+    if (drafts.length === 0 && steps.length === 0 && opens.length === 0 && end === undefined)
+      return undefined;
+    return { steps, opens, events: await storedEvents(this.#values, this.#task, drafts, at), end };
   }
 }

@@ -101,7 +101,7 @@ test("writes to DynamoDB, SQS and S3 are points with their kind and task, reads 
   const met = await pointsOf(async () => {
     await store.admit(HEAD);
     await store.head(TASK);
-    await store.claim({ taskId: TASK, epoch: 0, beat: 0 }, "me");
+    await store.claim({ taskId: TASK, epoch: 0, beat: 0 }, "me", Date.now());
     await store.beat(TASK, 1, { beat: 1 });
     const entry = { place: 1, nonce: "n", epoch: 1, at: 1, revision: 1 };
     await store.append(TASK, { ...entry, end: { state: "TASK_STATE_COMPLETED" } }, 1);

@@ -200,7 +200,11 @@ describe("a task over real parts", () => {
     // A worker that dies leaves a raised epoch and nothing else.
     let epoch = 0;
     for (; epoch < 5; epoch++) {
-      const claimed = await world.store.claim({ taskId: message.taskId, epoch, beat: 0 }, `dead-${epoch}`);
+      const claimed = await world.store.claim(
+        { taskId: message.taskId, epoch, beat: 0 },
+        `dead-${epoch}`,
+        world.now(),
+      );
       assert.ok(claimed);
       if (epoch > 0)
         await world.store.append(
@@ -227,7 +231,11 @@ describe("a task over real parts", () => {
   /** A worker that claims, puts a claim's entry and these, and dies. */
   const dies = async (taskId: string, epoch: number, ...more: Partial<Entry>[]) => {
     const head = await world.store.head(taskId);
-    const claimed = await world.store.claim({ taskId, epoch, beat: head?.beat ?? 0 }, `dead-${epoch}`);
+    const claimed = await world.store.claim(
+      { taskId, epoch, beat: head?.beat ?? 0 },
+      `dead-${epoch}`,
+      world.now(),
+    );
     assert.ok(claimed);
     const entries: Partial<Entry>[] = epoch === 0 ? more : [{ claim: true }, ...more];
     for (const part of entries) {

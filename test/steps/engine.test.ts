@@ -113,7 +113,10 @@ describe("steps", () => {
     // The invocation is over after the first step: the task is left and offered at once.
     let asked = 0;
     const now = () => Date.now() + (asked++ > 25 ? 1_000_000 : 0);
-    await world.work({ taskId: message.taskId, epoch: 0, beat: 0 }, { now, endsAt: Date.now() + 20_000 });
+    await world.work(
+      { taskId: message.taskId, epoch: 0, beat: 0 },
+      { clock: { ...world.clock, now }, endsAt: Date.now() + 20_000 },
+    );
     for (let taken = world.hints.shift(); taken !== undefined; taken = world.hints.shift())
       await world.work(taken.hint);
     const last = (await world.peer.events(message.taskId)).at(-1)?.event;

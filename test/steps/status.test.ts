@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { StatusLine } from "../../shared/steps/status.ts";
+import { systemClock } from "../../shared/tasks/clock.ts";
 import { until } from "../support/until.ts";
 
 test("a text is not lost when its timer is early by the clock", async () => {
   let now = 1_000;
   let due = 0;
-  const line = new StatusLine({ everyMs: 10, now: () => now, due: () => due++ });
+  const line = new StatusLine({ everyMs: 10, clock: { ...systemClock, now: () => now }, due: () => due++ });
   line.restore(now);
   line.set("half way");
   // The timers of this process go on, the clock stands one millisecond before the text's time.
@@ -23,7 +24,7 @@ test("a text is not lost when its timer is early by the clock", async () => {
 test("a text that comes right after another was taken along is due in its turn", async () => {
   let now = 1_000;
   let due = 0;
-  const line = new StatusLine({ everyMs: 10, now: () => now, due: () => due++ });
+  const line = new StatusLine({ everyMs: 10, clock: { ...systemClock, now: () => now }, due: () => due++ });
   line.restore(now);
   line.set("one");
   now += 10;

@@ -26,6 +26,7 @@ import type { Store } from "../../shared/tasks/store.ts";
 import { s3Values, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { controlMessage, parseSubject, type TaskRequest, taskMessage } from "../../shared/wire/index.ts";
+import { MovableClock } from "./movable-clock.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
 import { Peer } from "./peer.ts";
 
@@ -97,6 +98,7 @@ export interface World {
   readonly hints: { hint: WorkHint; delaySec: number }[];
   readonly log: { level: string; message: string; fields?: Readonly<Record<string, unknown>> }[];
   readonly deployment: DeploymentConfig;
+  readonly clock: MovableClock;
   /** Moves the functions' clock ahead, in milliseconds. */
   skip(ms: number): void;
   now(): number;
@@ -129,8 +131,8 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
   const link = new NatsLink({ servers: [nats.url], credentials: "none", name: "world" });
   await ensureStreams(await jetstreamManager(await link.get()));
 
-  let ahead = 0;
-  const now = () => Date.now() + ahead;
+  const clock = new MovableClock();
+  const { now } = clock;
   const log: World["log"] = [];
   const note = (level: string) => (message: string, fields?: Readonly<Record<string, unknown>>) =>
     void log.push({ level, message, ...(fields && { fields }) });
@@ -157,6 +159,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
     telemetry,
     timing: timing(),
     now,
+    clock,
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),
     listen: async (taskId: string, told: () => void) => {
       const all = listening.get(taskId) ?? new Set();
@@ -194,9 +197,8 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
     log,
     deployment,
     now,
-    skip: (ms) => {
-      ahead += ms;
-    },
+    clock,
+    skip: (ms) => clock.skip(ms),
     admit: (message) => admit(deps, delivery(message)),
     control: (message, options, of) => control({ ...deps, ...options }, { ...delivery(message), ...of }),
     sweep: () => sweep(deps, now() + 10_000),

@@ -1,0 +1,77 @@
+import { delaySeconds } from "../../shared/config/timing.ts";
+import type { Run } from "../../shared/steps/run.ts";
+import type { Writer } from "../../shared/steps/writer.ts";
+import { deadlineOf, stateOf } from "../../shared/tasks/fold.ts";
+import type { Entry } from "../../shared/tasks/items.ts";
+import type { Claim } from "./claim.ts";
+
+/** What is left of a task when its items are deleted must still be told, in milliseconds. */
+const BEFORE_EXPIRY_MS = 24 * 60 * 60 * 1_000;
+
+/** Puts the end, and publishes it. */
+export async function end(
+  claim: Claim,
+  writer: Pick<Writer, "end">,
+  run: Extract<Run, { end: unknown }>,
+): Promise<void> {
+  const { telemetry } = claim.deps;
+  await writer.end(run.end, run.events);
+  const { state, code } = run.end;
+  telemetry.info("a task has ended", { ...claim.fields(), state, code });
+  telemetry.count("TasksEnded", 1, { runtime: claim.head.to, outcome: code ?? "completed" });
+  await publishEnd(claim, run.end);
+}
+
+/** What cannot be published now stays due, and `sweep` publishes it. */
+export async function publishEnd(
+  { outlet, deps, head, journal }: Claim,
+  { state }: NonNullable<Entry["end"]>,
+): Promise<void> {
+  if (await outlet.drain()) await deps.store.settle(head.taskId, journal.revision, state);
+}
+
+/** Before a task is left in good order: nothing that was told is lost. */
+export async function finishWriting(claim: Claim, writer: Pick<Writer, "flush">): Promise<void> {
+  await writer.flush();
+  await claim.outlet.drain();
+}
+
+/**
+ * Leaves a task that waits. Then it looks once more: whoever puts an answer does the reverse, puts it and then looks
+ * whether the task waits, so that one of the two always sees the other (docs/tasks.md, suspension).
+ *
+ * @param until when to go on at the latest, in milliseconds since 1970
+ * @throws TaskEnded, ClaimLost
+ */
+export async function suspend(claim: Claim, until = Number.POSITIVE_INFINITY): Promise<void> {
+  const { head, view, journal, deps } = claim;
+  const { store, clock, timing, hint } = deps;
+  const { taskId, epoch } = head;
+  const drained = journal.unpublished.length === 0;
+  const dueAt = Math.round(
+    Math.min(
+      drained ? until : clock.now(),
+      deadlineOf(head, view),
+      Math.max(clock.now(), head.expiresAt * 1_000 - BEFORE_EXPIRY_MS),
+    ),
+  );
+  const suspension = {
+    epoch,
+    beat: claim.nextBeat(),
+    published: drained ? journal.revision : head.published,
+    state: stateOf(view),
+    dueAt,
+  };
+  if (!(await store.suspend(taskId, suspension))) return;
+  const { place } = journal;
+  await journal.refresh();
+  const wait = journal.place > place ? 0 : Math.max(0, dueAt - clock.now());
+  // What is further off is found by `sweep`, which looks a period ahead.
+  if (wait >= 2 * timing.sweepPeriodMs) return;
+  try {
+    await hint({ taskId, epoch, beat: suspension.beat }, delaySeconds(wait));
+  } catch (error) {
+    await store.suspend(taskId, { ...suspension, beat: claim.nextBeat(), dueAt: clock.now() });
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+import * as z from "zod";
+import type { ApproveOptions, AskOptions } from "../../agents/types.ts";
+import { readMessage } from "../../wire/index.ts";
+import { milliseconds } from "../duration.ts";
+import type { Done, Engine } from "../engine.ts";
+import { StepOptionError } from "../errors.ts";
+import { readInput } from "../input.ts";
+import { MAX_QUESTION_MS, type Question, questionStep, type Read } from "./question.ts";
+
+/** The longest prompt, in characters: it must fit into an event, with the reason why it is put again. */
+export const MAX_PROMPT = 100_000;
+
+const approval = z.object({ approve: z.boolean(), denyReason: z.string().optional() });
+/** A reply as peers send it: what was typed, under `input` (docs/wire.md §9). */
+const wrapped = z.strictObject({ input: z.unknown() });
+
+/** Asks for an answer that fits the schema; a text where none is given. */
+export function askStep(
+  engine: Engine,
+  id: string,
+  prompt: string,
+  { schema = z.string(), timeout }: AskOptions<z.ZodType> = {},
+): Promise<Done> {
+  const read = async (text: string): Promise<Read> => {
+    const a2a: unknown = JSON.parse(text);
+    const reply = wrapped.safeParse(a2a);
+    const input = await readInput(schema, readMessage(reply.success ? reply.data.input : a2a), "answer");
+    return input.ok ? { kind: "value", value: input.value } : { kind: "unfit", reason: input.reason };
+  };
+  const state = "TASK_STATE_INPUT_REQUIRED";
+  return questionStep(engine, id, { kind: "ask", state, read, ...questionOf(id, prompt, timeout) });
+}
+
+/** Asks for approval; a denial is an error. */
+export function approveStep(
+  engine: Engine,
+  id: string,
+  prompt: string,
+  { timeout, onTimeout = "throw" }: ApproveOptions = {},
+): Promise<Done> {
+  const read = async (text: string): Promise<Read> => {
+    const answer = approval.safeParse(JSON.parse(text));
+    if (!answer.success) return { kind: "unfit", reason: "expected an explicit approval or denial" };
+    const { approve, denyReason } = answer.data;
+    if (approve) return { kind: "value", value: undefined };
+    const message = denyReason === undefined || denyReason === "" ? "approval was denied" : denyReason;
+    return { kind: "error", error: { name: "ApprovalDenied", message } };
+  };
+  const state = "TASK_STATE_AUTH_REQUIRED";
+  const question = questionOf(id, prompt, timeout);
+  const name = onTimeout === "deny" ? "ApprovalDenied" : question.unanswered.name;
+  const unanswered = { ...question.unanswered, name };
+  return questionStep(engine, id, { kind: "approve", state, read, ...question, unanswered });
+}
+
+function questionOf(
+  id: string,
+  prompt: string,
+  timeout: AskOptions<z.ZodType>["timeout"],
+): Pick<Question, "prompt" | "timeoutMs" | "unanswered"> {
+  const step = `step ${JSON.stringify(id)}`;
+  if (typeof prompt !== "string" || prompt === "" || prompt.length > MAX_PROMPT)
+    throw new StepOptionError(`the prompt of ${step}: expected a text of 1 to ${MAX_PROMPT} characters`);
+  const timeoutMs = timeout === undefined ? MAX_QUESTION_MS : milliseconds(timeout, `timeout of ${step}`);
+  const seconds = Math.min(timeoutMs, MAX_QUESTION_MS) / 1_000;
+  return {
+    prompt,
+    timeoutMs,
+    unanswered: { name: "ReplyTimeout", message: `${step}: nobody answered within ${seconds} s` },
+  };
+}

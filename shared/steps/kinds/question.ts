@@ -1,0 +1,103 @@
+import type { TaskState } from "../../wire/index.ts";
+import { durable } from "../durable.ts";
+import { DAY } from "../duration.ts";
+import type { Done, Engine } from "../engine.ts";
+import { reviveError, type StoredError } from "../failures.ts";
+
+/** How long a question waits that names no time, in milliseconds. */
+export const MAX_QUESTION_MS = 30 * DAY;
+/** What is left of a task when its items are deleted must still be told. */
+const BEFORE_EXPIRY_MS = DAY;
+
+/** What an answer comes to. */
+export type Read =
+  | { readonly kind: "value"; readonly value: unknown }
+  | { readonly kind: "error"; readonly error: StoredError }
+  | { readonly kind: "unfit"; readonly reason: string };
+
+/** A question to the requester. */
+export interface Question {
+  readonly kind: "ask" | "approve";
+  readonly state: TaskState;
+  readonly prompt: string;
+  /** How long to wait for an answer, in milliseconds. */
+  readonly timeoutMs: number;
+  /** What an answer, as JSON text, comes to. */
+  readonly read: (text: string) => Promise<Read>;
+  /** What comes of no answer. */
+  readonly unanswered: StoredError;
+}
+
+/**
+ * Asks, and waits for the answer that `control` puts into the journal. An answer that does not fit is asked for again,
+ * with the reason, until the question's time is over.
+ */
+export async function questionStep(engine: Engine, id: string, question: Question): Promise<Done> {
+  const { view, clock, lot } = engine;
+  for (;;) {
+    const answer = view.answers.get(id);
+    const open = view.open.get(id);
+    if (answer !== undefined) {
+      const read = await question.read(await durable(engine.values.text(answer.value)));
+      if (read.kind === "value") return { at: answer.at, value: read.value };
+      if (read.kind === "error") return { at: answer.at, error: reviveError(read.error) };
+      await ask(engine, id, question, { until: open?.until, reason: read.reason });
+    } else if (open === undefined) await ask(engine, id, question, {});
+    else if (open.until !== undefined && open.until <= clock.now()) {
+      const late = await giveUp(engine, id, question);
+      if (late !== undefined) return late;
+    } else await lot.park({ until: open.until, ready: () => view.answers.has(id) });
+  }
+}
+
+/** Puts the question as soon as no other is open; one that the handler no longer asks gives way. */
+async function ask(
+  engine: Engine,
+  id: string,
+  { kind, state, prompt, timeoutMs }: Question,
+  again: { readonly until?: number | undefined; readonly reason?: string },
+): Promise<void> {
+  const { view, lot, writer } = engine;
+  const free = () =>
+    engine.asking === undefined && (view.question === undefined || view.question.name === id);
+  const abandoned = () =>
+    engine.asking === undefined && view.question !== undefined && !engine.called(view.question.name);
+  let given = false;
+  while (!free() && !(given && abandoned())) {
+    await lot.park({ ready: free, stalled: abandoned });
+    given = true;
+  }
+  engine.asking = id;
+  try {
+    await engine.begin(id);
+    const now = engine.clock.now();
+    const latest = engine.expiresAt - BEFORE_EXPIRY_MS;
+    const until = again.until ?? Math.min(now + Math.min(timeoutMs, MAX_QUESTION_MS), latest);
+    const content = again.reason === undefined ? prompt : `${again.reason}\n\n${prompt}`;
+    await durable(
+      writer.add({
+        open: { name: id, kind, until },
+        asks: true,
+        events: [{ kind: "status", state, content }],
+      }),
+    );
+  } finally {
+    engine.asking = undefined;
+  }
+  lot.poke();
+}
+
+/** Stores that nobody answered, so that a late answer changes nothing; unless one has come meanwhile. */
+async function giveUp(engine: Engine, id: string, question: Question): Promise<Done | undefined> {
+  const { view } = engine;
+  const { kind, unanswered } = question;
+  const asked = view.open.get(id)?.since ?? 0;
+  const ms = Math.max(0, Math.round(engine.clock.now() - asked));
+  const at = await durable(
+    engine.writer.add({
+      step: { name: id, kind, value: { text: "" }, ms, error: unanswered },
+      unless: () => view.answers.has(id),
+    }),
+  );
+  return view.answers.has(id) ? undefined : { at, error: reviveError(unanswered) };
+}
