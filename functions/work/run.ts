@@ -1,3 +1,4 @@
+import { toldBy } from "../../shared/events/drafts.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
 import { Engine } from "../../shared/steps/engine.ts";
 import { failure, type Run, runHandler, timedOut } from "../../shared/steps/run.ts";
@@ -54,7 +55,7 @@ function writerOf(claim: Claim, statusEveryMs: number): { writer: Writer; status
     now: clock.now,
     stored: () => claim.outlet.kick(),
   });
-  if (view.lastStatusAt !== undefined) status.restore(view.lastStatusAt);
+  if (view.lastStatus !== undefined) status.restore(view.lastStatus.at, toldBy(view.lastStatus.event));
   return { writer, status };
 }
 

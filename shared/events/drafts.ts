@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { StoredEvent, ValueRef } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import {
@@ -73,6 +74,13 @@ export async function storedEvents(
       return { ...stored, artifact: { id, key, mediaType, digest, value: draft.value } };
     }),
   );
+}
+
+const told = z.object({ payload: z.object({ content: z.string() }) });
+
+/** The text of a stored status event, where it is kept in place: a progress text always is. */
+export function toldBy({ body }: StoredEvent): string | undefined {
+  return "text" in body ? told.safeParse(JSON.parse(body.text)).data?.payload.content : undefined;
 }
 
 /** What the head tells of the first event. It is made anew each time, from the same facts, to the same bytes. */

@@ -20,9 +20,10 @@ export class StatusLine {
     this.#due = options.due;
   }
 
-  /** Notes when the last text went into the journal. */
-  restore(at: number): void {
+  /** Notes when the last text went into the journal, and which: a handler that is run again says it again. */
+  restore(at: number, text?: string): void {
     this.#lastAt = at;
+    this.#last = text;
   }
 
   set(text: string): void {

@@ -118,7 +118,8 @@ export class Writer {
       const batch = this.#batch();
       try {
         if (this.#failed !== undefined) throw this.#failed.error;
-        const anyway = batch.some(({ item }) => item.asks === true);
+        // A handler that begins to wait may have said its last for long, and this worker may die before it can flush.
+        const anyway = batch.some(({ item }) => item.open !== undefined);
         const at = await this.#put(
           batch.map(({ item }) => item),
           { anyway },

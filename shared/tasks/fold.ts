@@ -1,5 +1,5 @@
 import type { TaskState } from "../wire/index.ts";
-import type { Answer, Entry, Head, OpenedStep, StoredStep } from "./items.ts";
+import type { Answer, Entry, Head, OpenedStep, StoredEvent, StoredStep } from "./items.ts";
 
 /** A step that waits, with the time at which it began to. */
 export type Waiting = OpenedStep & { readonly since: number };
@@ -16,8 +16,8 @@ export interface View {
   question: Waiting | undefined;
   /** How long persons have had the task, questions that are closed alone, in milliseconds. */
   personsMs: number;
-  /** When the last progress text went into the journal. */
-  lastStatusAt: number | undefined;
+  /** The last status event, and when it went into the journal. */
+  lastStatus: { readonly at: number; readonly event: StoredEvent } | undefined;
   /** Takeovers since a step was last stored, opened or answered: the epoch of each. */
   claims: number[];
   /** Whether any step was stored, opened or answered. */
@@ -32,7 +32,7 @@ export function emptyView(): View {
     answers: new Map(),
     question: undefined,
     personsMs: 0,
-    lastStatusAt: undefined,
+    lastStatus: undefined,
     claims: [],
     begun: false,
     end: undefined,
@@ -66,7 +66,8 @@ export function foldEntry(view: View, entry: Entry): void {
     view.claims = [];
   }
   if (entry.claim === true) view.claims.push(entry.epoch);
-  if (entry.events?.some(({ kind }) => kind === "status")) view.lastStatusAt = entry.at;
+  const event = entry.events?.findLast(({ kind }) => kind === "status");
+  if (event !== undefined) view.lastStatus = { at: entry.at, event };
   view.end ??= entry.end;
 }
 

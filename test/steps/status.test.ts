@@ -37,3 +37,13 @@ test("a text that comes right after another was taken along is due in its turn",
   assert.equal(line.take(false), "two");
   line.close();
 });
+
+test("a text that is in the journal already is not told again by whoever takes over", () => {
+  const line = new StatusLine({ everyMs: 10, clock: systemClock, due: () => {} });
+  line.restore(1_000, "half way");
+  line.set("half way");
+  assert.equal(line.take(true), undefined);
+  line.set("nearly there");
+  assert.equal(line.take(true), "nearly there");
+  line.close();
+});
