@@ -1,4 +1,5 @@
 import type { Publisher } from "../shared/events/publisher.ts";
+import type { Clock } from "../shared/tasks/clock.ts";
 import type { Entry } from "../shared/tasks/items.ts";
 import type { Store } from "../shared/tasks/store.ts";
 import type { Values } from "../shared/tasks/values.ts";
@@ -14,8 +15,11 @@ export interface Write {
   readonly entry?: Entry;
 }
 
-/** Whether a process dies at a write: before it takes effect, or after, when nobody gets its answer any more. */
-export type Fate = "before" | "after" | undefined;
+/**
+ * What happens to a process at a write: it dies before that takes effect, or after, when nobody gets its answer any
+ * more; or it is stopped before for so many milliseconds, as a process that is frozen is.
+ */
+export type Fate = "before" | "after" | { readonly stopMs: number } | undefined;
 
 /** The parts that a process reaches outside itself. */
 interface Outside {
@@ -30,13 +34,35 @@ interface Outside {
  */
 export class Process {
   readonly by: Write["by"];
+  /** The process's own: it stands still when the process does. */
+  readonly clock: Clock;
+  readonly #outer: Clock;
   readonly #fate: (write: Write) => Fate;
   readonly #died = Promise.withResolvers<void>();
   #dead = false;
+  /** Resolves when the process goes on. */
+  #stopped: Promise<void> | undefined;
 
-  constructor(by: Write["by"], fate: (write: Write) => Fate) {
+  constructor(by: Write["by"], clock: Clock, fate: (write: Write) => Fate) {
     this.by = by;
+    this.#outer = clock;
     this.#fate = fate;
+    this.clock = {
+      now: clock.now,
+      timer: (ms, fn) => {
+        let forgotten = false;
+        const fire = () => {
+          if (this.#dead || forgotten) return;
+          if (this.#stopped === undefined) fn();
+          else void this.#stopped.then(fire);
+        };
+        const forget = clock.timer(ms, fire);
+        return () => {
+          forgotten = true;
+          forget();
+        };
+      },
+    };
   }
 
   get dead(): boolean {
@@ -58,16 +84,30 @@ export class Process {
     if (this.#dead) return await never();
     const fate = this.#fate({ ...write, by: this.by });
     if (fate === "before") this.kill();
-    if (this.#dead) return await never();
-    const answer = await call();
-    if (fate === "after") this.kill();
-    return this.#dead ? await never() : answer;
+    else if (typeof fate === "object") this.#stop(fate.stopMs);
+    return await this.#reach(call, fate === "after");
   }
 
   async read<T>(call: () => Promise<T>): Promise<T> {
+    return await this.#reach(call, false);
+  }
+
+  async #reach<T>(call: () => Promise<T>, last: boolean): Promise<T> {
+    await this.#stopped;
     if (this.#dead) return await never();
     const answer = await call();
+    if (last) this.kill();
+    await this.#stopped;
     return this.#dead ? await never() : answer;
+  }
+
+  #stop(ms: number): void {
+    this.#stopped = new Promise((resolve) => {
+      this.#outer.timer(ms, () => {
+        this.#stopped = undefined;
+        resolve();
+      });
+    });
   }
 
   /** The parts outside as this process reaches them. */

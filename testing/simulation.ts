@@ -22,6 +22,8 @@ const INVOCATION_MS = 15 * 60_000;
 /** Nothing of the system that is simulated depends on the real date. */
 const START = Date.UTC(2030, 0, 1);
 const YEAR_SEC = 366 * 86_400;
+/** When a control that was not taken is delivered again. */
+const REDELIVERY_MS = 2_000;
 /** Longer than the engine looks whether a handler still does something. */
 const QUIET_MS = 15;
 /** How long a handler may take in real time without getting anywhere. */
@@ -135,16 +137,17 @@ export class Simulation {
   }): Promise<Verdict> {
     const message = controlMessage({ ...of, to: this.runtime, createdAt: this.#createdAt() });
     for (let deliveries = 1; ; deliveries++) {
-      const process = new Process("control", this.#fate);
-      const deps = {
-        ...this.#common(process),
-        ...this.#parts(process),
-        tell: async (taskId: string) => this.#tell(taskId),
-      };
-      const taken = control(deps, { ...this.#delivery(message), deliveries });
-      const verdict = await Promise.race([taken, process.died]);
+      const process = new Process("control", this.clock, this.#fate);
+      const tell = async (taskId: string) => this.#tell(taskId);
+      const deps = { ...this.#common(process), ...this.#parts(process), tell };
+      let verdict: Verdict | undefined;
+      const taken = control(deps, { ...this.#delivery(message), deliveries }).then((of) => {
+        verdict = of;
+      });
+      await Promise.race([taken, process.died, turn()]);
+      while (verdict === undefined && !process.dead) await this.advance(REDELIVERY_MS);
       if (verdict !== undefined && !("nakMs" in verdict)) return verdict;
-      await this.advance(this.timing.nakBaseMs);
+      await this.advance(REDELIVERY_MS);
     }
   }
 
@@ -164,7 +167,7 @@ export class Simulation {
         );
       const next = this.#next();
       if (next === undefined) throw new Error(`${what}: nothing more will happen`);
-      await this.#move(next);
+      this.#move(next);
     }
   }
 
@@ -173,7 +176,7 @@ export class Simulation {
     const end = this.clock.now() + ms;
     await this.#settle(SHORT_PATIENCE_MS);
     for (let next = this.#next(); next !== undefined && next <= end; next = this.#next()) {
-      await this.#move(next);
+      this.#move(next);
       await this.#settle(SHORT_PATIENCE_MS);
     }
     this.clock.move(end);
@@ -210,12 +213,8 @@ export class Simulation {
       : process.outside({ store, values, publisher });
   }
 
-  /** What a function gets besides its parts; the clock of a process stands still when it dies. */
+  /** What a function gets besides its parts. */
   #common(process?: Process) {
-    const timer = (ms: number, fn: () => void) =>
-      this.clock.timer(ms, () => {
-        if (process?.dead !== true) fn();
-      });
     const put = async (hint: WorkHint, delaySec: number) =>
       void this.clock.timer(delaySec * 1_000, () => void this.#invoke(hint));
     return {
@@ -223,7 +222,7 @@ export class Simulation {
       telemetry: this.#telemetry,
       timing: this.timing,
       now: this.clock.now,
-      clock: { now: this.clock.now, timer },
+      clock: process?.clock ?? this.clock,
       hint: async (hint: WorkHint, delaySec = 0) => {
         if (process === undefined) return await put(hint, delaySec);
         await process.write({ kind: "hint", taskId: hint.taskId }, () => put(hint, delaySec));
@@ -232,7 +231,7 @@ export class Simulation {
   }
 
   async #invoke(hint: WorkHint): Promise<void> {
-    const process = new Process("work", this.#fate);
+    const process = new Process("work", this.clock, this.#fate);
     const watch = new Watch();
     this.#invocations.set(process, watch);
     this.#happened++;
@@ -281,17 +280,14 @@ export class Simulation {
     return this.#lastSweep + periods * period;
   }
 
-  async #move(to: number): Promise<void> {
-    if (to !== this.#nextSweep()) return this.clock.move(to);
+  #move(to: number): void {
+    const sweeps = to === this.#nextSweep();
     this.clock.move(to);
-    if (this.clock.now() < to) return;
+    if (!sweeps || this.clock.now() < to) return;
     this.#lastSweep = to;
-    const process = new Process("sweep", this.#fate);
-    const swept = sweep(
-      { ...this.#common(process), ...this.#parts(process) },
-      to + this.timing.sweepPeriodMs,
-    );
-    await Promise.race([swept, process.died]);
+    const process = new Process("sweep", this.clock, this.#fate);
+    const deps = { ...this.#common(process), ...this.#parts(process) };
+    sweep(deps, to + this.timing.sweepPeriodMs).catch((error: unknown) => this.#failures.push(error));
   }
 
   /** What a handler does in real time, in words. */

@@ -114,6 +114,7 @@ export class TestTask {
 
   /** The steps that wait. */
   get waiting(): readonly WaitingStep[] {
+    if (this.#ended !== undefined) return [];
     return [...this.#view.open.values()]
       .filter((step) => this.#doneAt(step) === undefined)
       .map(({ name, kind, until }) => ({
@@ -127,7 +128,7 @@ export class TestTask {
   get question(): Question | undefined {
     const { question } = this.#view;
     const event = this.events.find(({ revision }) => revision === question?.asked);
-    if (question === undefined || event === undefined) return undefined;
+    if (question === undefined || event === undefined || this.#ended !== undefined) return undefined;
     return {
       kind: question.kind === "approve" ? "approve" : "ask",
       step: question.name,
