@@ -107,12 +107,14 @@ async function focusOf(
   if (choices.length < 2) return EVERYTHING;
   const total = found.reduce((sum, { total }) => sum + total, 0);
   const words = choices.map(([word, count]) => `${word} (${count})`).join(", ");
-  const prompt = `There are ${total} passages on “${topic}”. Which word shall they be about as well: ${words}? Answer with one of them, or with “${EVERYTHING}”.`;
+  const prompt = `There are ${total} passages on “${topic}”. Which of these words shall they hold as well: ${words}? Answer with one of them, or with “${EVERYTHING}”.`;
+  // An answer that is none of them is met by the same question, with this error's words before it.
+  const answers = [EVERYTHING, ...choices.map(([word]) => word)];
   const schema = z
     .string()
     .trim()
     .toLowerCase()
-    .pipe(z.enum([EVERYTHING, ...choices.map(([word]) => word)]));
+    .pipe(z.enum(answers, `expected one of ${answers.join(", ")}`));
   try {
     return await step.ask("focus", prompt, { schema, timeout: task.settings.answerWithinSec * 1_000 });
   } catch (error) {

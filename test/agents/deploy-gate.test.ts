@@ -6,6 +6,7 @@ import { after, beforeEach, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { type StartOptions, startTask } from "sluice/testing";
 import deployGate, { input, settings } from "../../agents/deploy-gate.ts";
+import { dieAtEachWrite } from "../support/kill-points.ts";
 
 const node = process.execPath;
 const folder = mkdtempSync(join(tmpdir(), "sluice-deploy-gate-"));
@@ -152,21 +153,19 @@ test("what is asked for, and what the operator sets, at the bounds", () => {
     assert.equal(settings.safeParse(wrong).success, false);
 });
 
-test("wherever the worker dies, the task ends with the same events", async () => {
-  const events = async (n: number) => {
-    const t = await start("shop the prices of May");
-    if (n > 0) t.crash({ after: n });
-    await t.approve();
-    await t.outcome();
-    const died = t.log.some(({ message }) => message === "a task is taken over");
-    return {
-      died,
-      seen: t.events.map(({ kind, revision, state, content }) => ({ kind, revision, state, content })),
-    };
-  };
-  const expected = (await events(0)).seen;
-  for (let n = 1; n < 50; n++) {
-    const { seen } = await events(n);
-    assert.deepEqual(seen, expected, `died after write ${n}`);
-  }
-});
+for (const when of ["before", "after"] as const)
+  test(`whichever write a process dies ${when}, the task ends with the same events`, async () => {
+    const writes = await dieAtEachWrite({
+      agent: deployGate,
+      start: { text: "demo the prices of May", settings: { targets: { demo: ["echo", "up"] } } },
+      when,
+      play: async (t) => {
+        await t.approve();
+        const { artifacts } = await t.outcome();
+        assert.equal(artifacts.find(({ id }) => id === "log")?.text, "up\n");
+      },
+      eventsOf: (events) =>
+        events.map(({ revision, kind, state, content }) => [revision, kind, state, content]),
+    });
+    assert.ok(writes > 20, `${writes} writes`);
+  });
