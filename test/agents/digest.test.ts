@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
+import { startTask } from "sluice/testing";
 import * as z from "zod";
 import digest, { countWords, materialOf, measure, shapeOfJson, shapeOfText } from "../../agents/digest.ts";
-import { perform } from "./perform.ts";
+import { dieAtEachWrite } from "../support/kill-points.ts";
 
 const report = z.looseObject({
   sha256: z.string(),
@@ -15,20 +16,24 @@ const report = z.looseObject({
 
 test("a text is measured, counted and described in visible steps", async () => {
   const text = "The cat saw the dog.\nThe dog ran.\n\nEnd";
-  const { outcome, steps, statuses, artifacts } = await perform(digest, { kind: "text", text });
-  assert.deepEqual(steps, ["measure", "words", "structure", "summary"]);
-  assert.equal(statuses.length, 4);
+  const t = await startTask(digest, { text, policy: { statusEverySec: 0 } });
+  const outcome = await t.outcome();
+  assert.deepEqual(
+    t.steps.map(({ name }) => name),
+    ["measure", "words", "structure", "summary", "report"],
+  );
+  assert.equal(t.events.filter(({ kind }) => kind === "status").length, 4);
   const sha256 = createHash("sha256").update(text).digest("hex");
-  assert.match(outcome.text ?? "", /^Text of 2 paragraphs; 38 bytes, 4 lines, 9 words, 6 different\.$/m);
+  assert.match(outcome.text, /^Text of 2 paragraphs; 38 bytes, 4 lines, 9 words, 6 different\.$/m);
   assert.match(
-    outcome.text ?? "",
+    outcome.text,
     new RegExp(`Most frequent: the \\(3\\), dog \\(2\\), .*\\nsha256 ${sha256}$`, "s"),
   );
-  const [artifact] = artifacts;
-  assert.equal(artifact?.name, "report");
-  const parts = z.object({ data: report, filename: z.literal("report.json") }).parse(artifact?.parts);
-  assert.equal(parts.data.sha256, sha256);
-  assert.deepEqual(parts.data.shape, { kind: "text", paragraphs: 2, longestLine: 20 });
+  const [artifact] = outcome.artifacts;
+  assert.equal(artifact?.name, "report.json");
+  const given = report.parse(JSON.parse(artifact.text));
+  assert.equal(given.sha256, sha256);
+  assert.deepEqual(given.shape, { kind: "text", paragraphs: 2, longestLine: 20 });
 });
 
 test("JSON is described by its shape, as data or as text", async () => {
@@ -53,10 +58,10 @@ test("JSON is described by its shape, as data or as text", async () => {
       { name: "on", count: 1 },
     ],
   };
-  for (const a2a of [{ parts: [{ data: json }] }, JSON.stringify(json)]) {
-    const { outcome, artifacts } = await perform(digest, a2a);
-    assert.match(outcome.text ?? "", /^JSON object, 3 levels deep, 4 different keys;/);
-    assert.deepEqual(z.object({ data: report }).parse(artifacts[0]?.parts).data.shape, shape);
+  for (const asked of [{ data: json }, { text: JSON.stringify(json) }]) {
+    const { text, artifacts } = await (await startTask(digest, asked)).outcome();
+    assert.match(text, /^JSON object, 3 levels deep, 4 different keys;/);
+    assert.deepEqual(report.parse(JSON.parse(artifacts[0]?.text ?? "")).shape, shape);
   }
 });
 
@@ -66,23 +71,22 @@ test("what only looks like JSON, and a bare number, are texts", () => {
   }
 });
 
-test("stored steps are not run again", async () => {
-  const stored = new Map<string, unknown>();
-  const first = await perform(digest, "some text", { stored });
-  const again = await perform(digest, "some text", { stored });
-  assert.deepEqual(again.outcome, first.outcome);
-  stored.set("words", { total: 99, distinct: 1, top: [] });
-  assert.match(
-    (await perform(digest, "some text", { stored: new Map([["words", stored.get("words")]]) })).outcome
-      .text ?? "",
-    /99 words/,
-  );
-});
+for (const when of ["before", "after"] as const)
+  test(`whichever write a process dies ${when}, the task ends with the same events`, async () => {
+    await dieAtEachWrite({
+      agent: digest,
+      start: { text: "some text" },
+      when,
+      play: (t) => t.outcome(),
+      eventsOf: (events) =>
+        events.filter(({ kind }) => kind !== "status").map(({ kind, content }) => [kind, content]),
+    });
+  });
 
 test("any text and any JSON can be digested", async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
-      await perform(digest, text);
+      assert.equal((await (await startTask(digest, { text })).outcome()).state, "TASK_STATE_COMPLETED");
       const { total, distinct } = countWords(text);
       assert(distinct <= total);
       assert.equal(measure(text).characters, [...text].length);
@@ -91,7 +95,8 @@ test("any text and any JSON can be digested", async () => {
   );
   await fc.assert(
     fc.asyncProperty(fc.jsonValue(), async (json) => {
-      await perform(digest, { parts: [{ data: json }] });
+      const { state } = await (await startTask(digest, { data: json })).outcome();
+      assert.equal(state, "TASK_STATE_COMPLETED");
     }),
     { numRuns: 50 },
   );
@@ -105,8 +110,8 @@ test("long words and keys are shown by their beginning", async () => {
   ]);
   const { topLevelKeys } = shapeOfJson({ [longest]: 1, ["k".repeat(1_000_000)]: 2 });
   assert.deepEqual(topLevelKeys, [longest, `${"k".repeat(63)}…`]);
-  const { outcome } = await perform(digest, "a".repeat(1_000_000));
-  assert((outcome.text?.length ?? 0) < 300);
+  const { text } = await (await startTask(digest, { text: "a".repeat(1_000_000) })).outcome();
+  assert(text.length > 0 && text.length < 300);
 });
 
 test("JSON deeper than the call stack, and texts of the largest message", () => {
