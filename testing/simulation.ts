@@ -7,7 +7,7 @@ import type { Agent } from "../shared/agents/index.ts";
 import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
 import { type Timing, timing } from "../shared/config/timing.ts";
 import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
-import type { WorkHint } from "../shared/tasks/messages.ts";
+import { MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
 import { type MemoryStore, memoryStore } from "../shared/testing/memory-store.ts";
@@ -19,6 +19,8 @@ import { Watch } from "./watch.ts";
 
 /** What one invocation of `work` may last (AWS Lambda, quotas: timeout). */
 const INVOCATION_MS = 15 * 60_000;
+/** When a message that was received and not deleted is received again; as infra/queues.ts declares it. */
+const VISIBILITY_MS = 6 * INVOCATION_MS;
 /** Nothing of the system that is simulated depends on the real date. */
 const START = Date.UTC(2030, 0, 1);
 const YEAR_SEC = 366 * 86_400;
@@ -69,13 +71,14 @@ export class Simulation {
   readonly clock: SimulatedClock;
   readonly store: MemoryStore = memoryStore();
   readonly values: MemoryValues = memoryValues();
-  readonly publisher: RecordingPublisher = recordingPublisher(this.values);
+  readonly publisher: RecordingPublisher;
   readonly log: LogLine[] = [];
   readonly timing: Timing = timing();
   /** The agent's id on the wire. */
   readonly runtime: string;
-  readonly #agent: Agent;
-  readonly #deployment: DeploymentConfig;
+  #agent: Agent;
+  #deployment: DeploymentConfig;
+  readonly #policy: object;
   readonly #telemetry: Telemetry;
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #invocations = new Map<Process, Watch>();
@@ -95,8 +98,10 @@ export class Simulation {
       return fate(write);
     };
     this.#deployment = deploymentOf(agent, settings, policy);
+    this.#policy = policy;
     this.runtime = `test-${agent.id}`;
     this.clock = new SimulatedClock(startsAt?.getTime() ?? START);
+    this.publisher = recordingPublisher({ values: this.values, now: this.clock.now });
     this.#lastSweep = this.clock.now();
     const note = (level: LogLine["level"]) => (message: string, fields?: LogLine["fields"]) =>
       void this.log.push({ level, message, ...(fields && { fields }) });
@@ -183,6 +188,12 @@ export class Simulation {
     await this.#settle(SHORT_PATIENCE_MS);
   }
 
+  /** Puts another version of the agent in place: for whoever claims a task from now on. */
+  deploy(agent: Agent, settings: unknown): void {
+    this.#agent = agent;
+    this.#deployment = deploymentOf(agent, settings, this.#policy);
+  }
+
   /** Ends all processes that work on tasks, as a machine that fails would. */
   kill(): void {
     for (const process of this.#invocations.keys()) process.kill();
@@ -230,7 +241,8 @@ export class Simulation {
     };
   }
 
-  async #invoke(hint: WorkHint): Promise<void> {
+  /** A worker is given a hint; one that is taken and not done is given again, as SQS does. */
+  async #invoke(hint: WorkHint, receives = 1): Promise<void> {
     const process = new Process("work", this.clock, this.#fate);
     const watch = new Watch();
     this.#invocations.set(process, watch);
@@ -244,11 +256,12 @@ export class Simulation {
       await Promise.race([work(deps, hint, { endsAt }), process.died]);
     } catch (error) {
       this.#failures.push(error);
-    } finally {
-      forget();
-      this.#invocations.delete(process);
-      this.#happened += 1 + watch.changes;
     }
+    forget();
+    this.#invocations.delete(process);
+    this.#happened += 1 + watch.changes;
+    if (process.dead && receives < MAX_RECEIVES)
+      this.clock.timer(VISIBILITY_MS, () => void this.#invoke(hint, receives + 1));
   }
 
   async #listen(process: Process, taskId: string, told: () => void): Promise<() => void> {

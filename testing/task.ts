@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
-import type { Duration } from "../shared/agents/index.ts";
+import type { Agent, Duration } from "../shared/agents/index.ts";
 import { milliseconds } from "../shared/steps/duration.ts";
 import { emptyView, foldEntry, type View, type Waiting } from "../shared/tasks/fold.ts";
 import { type ControlKind, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
@@ -212,6 +212,16 @@ export class TestTask {
   crash(at?: CrashPoint): void {
     if (at === undefined) this.#simulation.kill();
     else this.#crashes.plan(at);
+  }
+
+  /**
+   * Deploys another version of the agent, of the same id: the task goes on with it when it is next taken up, after a
+   * wait or a crash (docs/changing-handlers.md).
+   *
+   * @param settings the agent's settings, which do not stay as they were
+   */
+  deploy(agent: Agent, settings: unknown = {}): void {
+    this.#simulation.deploy(agent, settings);
   }
 
   /** Goes on until the task has ended. */

@@ -10,17 +10,22 @@ export interface Recorded {
   readonly event: TaskEvent;
 }
 
-/** A publisher that keeps what a stream would: each message id once, in order; and the objects of artifacts. */
+/** The window in which a stream knows a message id again, where nothing else is set, in milliseconds. */
+export const DUPLICATE_WINDOW_MS = 120_000;
+
+/** A publisher that keeps what a stream and an object store would keep. */
 export interface RecordingPublisher extends Publisher {
-  /** The events of a task, in the order in which they were first published. */
+  /** The events of a task in the order in which they were published; one is twice in it if the stream takes it twice. */
   events(taskId: string): readonly Recorded[];
   /** What was copied to the peers' object store, by key. */
   readonly objects: ReadonlyMap<string, Uint8Array>;
 }
 
 /** A publisher in memory, for tests. */
-export function recordingPublisher(values: Values): RecordingPublisher {
-  const ids = new Set<string>();
+export function recordingPublisher(options: { values: Values; now: () => number }): RecordingPublisher {
+  const { values, now } = options;
+  /** When each message id was last taken. */
+  const taken = new Map<string, number>();
   const byTask = new Map<string, Recorded[]>();
   const objects = new Map<string, Uint8Array>();
 
@@ -34,10 +39,10 @@ export function recordingPublisher(values: Values): RecordingPublisher {
       const body = await values.text(event.body);
       const address = addressOf(task, event);
       const msgId = address.msgId + (suffix === undefined ? "" : `:${suffix}`);
-      if (ids.has(msgId)) return;
+      if (now() - (taken.get(msgId) ?? Number.NEGATIVE_INFINITY) < DUPLICATE_WINDOW_MS) return;
       const read = readEvent(address.subject, Buffer.from(body));
       if (!read.ok) throw new Error(`${address.subject}: ${read.reason}`);
-      ids.add(msgId);
+      taken.set(msgId, now());
       const recorded = { msgId, body, event: read.value };
       const known = byTask.get(task.taskId);
       if (known === undefined) byTask.set(task.taskId, [recorded]);
@@ -45,8 +50,13 @@ export function recordingPublisher(values: Values): RecordingPublisher {
     },
 
     lastRevision: async (task) => publisher.events(task.taskId).at(-1)?.event.revision ?? 0,
-    // Nothing is ever forgotten here, so nothing need be looked for first.
-    repeat: (task, event) => publisher.publish(task, event),
+
+    async repeat(task, event, createdAt) {
+      // As the real one does, and there is no margin that a simulated clock would need.
+      const old = now() - createdAt >= DUPLICATE_WINDOW_MS && event.kind !== "rejected";
+      if (old && (await publisher.lastRevision(task)) >= event.revision) return;
+      await publisher.publish(task, event);
+    },
   };
   return publisher;
 }

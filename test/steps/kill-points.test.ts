@@ -10,6 +10,15 @@ import { Simulation } from "../../testing/simulation.ts";
 /** How many runs go on at once: each waits in real time, now and then, for its handler to be seen to wait. */
 const SIDE_BY_SIDE = 16;
 const SENDER = "local-cli";
+const ANSWERS = [
+  ["input_reply", { input: "Steps" }],
+  ["auth_reply", { approve: true }],
+] as const;
+const MINUTE = 60_000;
+/** How much longer a task may take for each process that dies or is stopped: another is found for what it did. */
+const DELAY_MS = 15 * MINUTE;
+/** The same if it dies before it has claimed the task that an answer has woken: its hint comes again then. */
+const HINT_AGAIN_MS = 6 * 15 * MINUTE;
 
 /** `step.run` of a function that gives this value, in a branch or in none. */
 type Run = <T>(of: Step, name: string, value: T, branch?: string) => Promise<T>;
@@ -36,8 +45,18 @@ async function handle(step: Step, run: Run): Promise<string> {
   return `${title} is on ${place}`;
 }
 
+/** What happens to the processes of a run. */
+interface Plan {
+  readonly fate?: (write: Write) => Fate;
+  /**
+   * Each answer comes while the worker that has asked is at its so manieth write since. Otherwise it comes when all is
+   * quiet.
+   */
+  readonly answerAt?: number;
+}
+
 /** One run of the handler, from the task's admission to its end. */
-async function goThrough(fate: (write: Write) => Fate) {
+async function goThrough({ fate = () => undefined, answerAt }: Plan) {
   let simulation: Simulation | undefined;
   const twice: string[] = [];
   const agent = defineAgent({
@@ -62,19 +81,36 @@ async function goThrough(fate: (write: Write) => Fate) {
       }),
     },
   });
-  simulation = new Simulation(agent, { fate });
-  const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: SENDER });
-  const { publisher, store } = simulation;
-  const events = () => publisher.events(taskId).map(({ event }) => event);
-  const asked = (state: string) => () => events().some((event) => event.state === state);
-  const reply = (kind: "input_reply" | "auth_reply", a2a: unknown) => {
+  let sinceAsked = 0;
+  let answered = 0;
+  let answering: Promise<unknown> | undefined;
+  const events = () => simulation?.publisher.events(taskId).map(({ event }) => event) ?? [];
+  const asked = () => events().filter(({ state }) => /_REQUIRED$/.test(state)).length > answered;
+  const answer = () => {
+    const [kind, a2a] = ANSWERS[answered++] ?? [];
+    if (kind === undefined) throw new Error("there are more questions than answers");
     const revision = (events().at(-1)?.revision ?? 0) + 1;
-    return simulation.control({ taskId, from: SENDER, kind, revision, a2a });
+    return simulation?.control({ taskId, from: SENDER, kind, revision, a2a });
   };
-  await simulation.until("the title is asked for", asked("TASK_STATE_INPUT_REQUIRED"));
-  assert.deepEqual(await reply("input_reply", { input: "Steps" }), { ack: true });
-  await simulation.until("approval is asked for", asked("TASK_STATE_AUTH_REQUIRED"));
-  assert.deepEqual(await reply("auth_reply", { approve: true }), { ack: true });
+  let taskId = "";
+  simulation = new Simulation(agent, {
+    fate(write) {
+      if (answerAt === undefined || write.by !== "work" || !asked()) return fate(write);
+      if (++sinceAsked !== answerAt) return fate(write);
+      sinceAsked = 0;
+      answering = answer();
+      // The worker's write waits until all of the answer is done.
+      return { stopMs: 1_000 };
+    },
+  });
+  const { store } = simulation;
+  const began = simulation.clock.now();
+  taskId = (await simulation.admit({ skill: "task", a2a: "go", from: SENDER })).taskId;
+  for (let questions = 1; questions <= ANSWERS.length; questions++) {
+    await simulation.until("a question is asked", () => asked() || answered >= questions);
+    if (answered < questions) answering = answer();
+    assert.deepEqual(await answering, { ack: true });
+  }
   await simulation.until("the task ends", () => events().some(({ state }) => isTerminal(state)));
   await simulation.until("nobody need look at the task again", async () => {
     return (await store.head(taskId))?.dueAt === undefined;
@@ -83,42 +119,34 @@ async function goThrough(fate: (write: Write) => Fate) {
   assert.deepEqual(twice, [], "no stored step runs again");
   assert.equal(new Set(names).size, names.length, "no step is stored twice");
   return {
-    events: events().map(({ revision, kind, state, content, artifact }) => ({
-      revision,
-      kind,
-      state,
-      content,
-      artifact: artifact?.name,
-    })),
+    /** How long it took, in milliseconds. */
+    took: simulation.clock.now() - began,
+    events: events().map(({ revision, kind, state, content, artifact }) =>
+      [revision, kind, state.replace("TASK_STATE_", ""), artifact?.name ?? content].join(" ").trim(),
+    ),
     names: names.sort(),
   };
 }
 
-const undisturbed = await goThrough(() => undefined);
+const undisturbed = await goThrough({});
 
 test("undisturbed, a task has these events", () => {
-  assert.deepEqual(
-    undisturbed.events.map(
-      ({ revision, kind, state }) => `${revision} ${kind} ${state.replace("TASK_STATE_", "")}`,
-    ),
-    [
-      "1 accepted WORKING",
-      "2 status INPUT_REQUIRED",
-      "3 status WORKING",
-      "4 artifact WORKING",
-      "5 status AUTH_REQUIRED",
-      "6 status WORKING",
-      "7 artifact WORKING",
-      "8 result COMPLETED",
-    ],
-  );
-  assert.equal(undisturbed.events.at(-1)?.content, "Steps is on the shelf");
+  assert.deepEqual(undisturbed.events, [
+    "1 accepted WORKING",
+    "2 status INPUT_REQUIRED Which title?",
+    "3 status WORKING input received",
+    "4 artifact WORKING draft.txt",
+    "5 status AUTH_REQUIRED Shall it be published?",
+    "6 status WORKING authorization received",
+    "7 artifact WORKING copy.txt",
+    "8 result COMPLETED Steps is on the shelf",
+  ]);
 });
 
 for (const [what, fate] of [
   ["dies before", "before"],
   ["dies after", "after"],
-  ["is stopped before, for longer than a lease,", { stopMs: 5 * 60_000 }],
+  ["is stopped before, for longer than a lease,", { stopMs: 5 * MINUTE }],
 ] as const)
   test(`whichever write a process ${what}, the task ends with the same events and steps`, async (t) => {
     const kinds = new Map<string, number>();
@@ -127,7 +155,7 @@ for (const [what, fate] of [
     await sideBySide(async () => {
       if (next >= last) return false;
       const n = next++;
-      const met = await assertSame(new Map([[n, fate]]));
+      const met = await meet(new Map([[n, fate]]));
       if (met.length === 0) last = Math.min(last, n);
       for (const kind of met) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
       return true;
@@ -136,12 +164,19 @@ for (const [what, fate] of [
     assert.ok(last > 40, `${last - 1} writes`);
   });
 
+test("an answer that comes while its worker is about to write is seen at once", async () => {
+  for (let n = 1; n <= 3; n++) {
+    const run = await goThrough({ answerAt: n });
+    assertSame(run, { lateMs: MINUTE, stopped: false, which: `answered at write ${n}` });
+  }
+});
+
 test("several processes die or are stopped, wherever that is", async () => {
-  const fates = fc.constantFrom<Fate>("before", "after", { stopMs: 90_000 }, { stopMs: 20 * 60_000 });
+  const fates = fc.constantFrom<Fate>("before", "after", { stopMs: 3 * MINUTE }, { stopMs: 10 * MINUTE });
   const runs = fc.sample(fc.array(fc.tuple(fc.integer({ min: 1, max: 70 }), fates), { maxLength: 4 }), 150);
   await sideBySide(async () => {
     const run = runs.pop();
-    if (run !== undefined) await assertSame(new Map(run));
+    if (run !== undefined) await meet(new Map(run));
     return run !== undefined;
   });
 });
@@ -151,20 +186,40 @@ test("several processes die or are stopped, wherever that is", async () => {
  *
  * @returns the writes that were met
  */
-async function assertSame(fates: ReadonlyMap<number, Fate>): Promise<string[]> {
+async function meet(fates: ReadonlyMap<number, Fate>): Promise<string[]> {
   let writes = 0;
   const met: string[] = [];
   const which = () => `${JSON.stringify([...fates])}: ${met}`;
-  const run = await goThrough((write) => {
-    const fate = fates.get(++writes);
-    if (fate !== undefined) met.push(`${write.by} ${write.kind}`);
-    return fate;
-  }).catch((cause: unknown) => {
+  const fate = (write: Write) => {
+    const here = fates.get(++writes);
+    if (here !== undefined) met.push(`${write.by} ${write.kind}`);
+    return here;
+  };
+  const run = await goThrough({ fate }).catch((cause: unknown) => {
     throw new Error(which(), { cause });
   });
-  assert.deepEqual(run.events, undisturbed.events, which());
-  assert.deepEqual(run.names, undisturbed.names, which());
+  const stopped = [...fates.values()].some((fate) => typeof fate === "object");
+  const delays = met.map((kind) => (kind === "work store.claim" ? HINT_AGAIN_MS : 0) + DELAY_MS);
+  const lateMs = delays.reduce((sum, delay) => sum + delay, 0);
+  assertSame(run, { lateMs, stopped, which: which() });
   return met;
+}
+
+/**
+ * Asserts that a run has come to what an undisturbed one comes to.
+ *
+ * @param options.stopped whether processes were stopped: one that goes on to publish after a while repeats what others
+ *   have published since, the same bytes and nothing new
+ */
+function assertSame(
+  run: Awaited<ReturnType<typeof goThrough>>,
+  options: { lateMs: number; stopped: boolean; which: string },
+): void {
+  const { lateMs, stopped, which } = options;
+  assert.deepEqual(stopped ? [...new Set(run.events)] : run.events, undisturbed.events, which);
+  assert.deepEqual(run.names, undisturbed.names, which);
+  const late = run.took - undisturbed.took;
+  assert.ok(late <= lateMs, `${which}: ${late / MINUTE} minutes late`);
 }
 
 /** Repeats `one` until it says that there is no more, several at once. */
