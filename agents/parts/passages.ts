@@ -30,11 +30,17 @@ export interface Findings {
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? [];
 
-/** What a topic is looked for by: its words without the common ones, or all if it has no others. */
+/** What a topic is looked for by: its words without the common ones, or all if it has no others; none in the plural. */
 export function termsOf(topic: string): string[] {
-  const words = [...new Set(wordsOf(topic))];
+  const words = wordsOf(topic);
   const telling = words.filter((word) => !COMMON.has(word));
-  return telling.length > 0 ? telling : words;
+  return [...new Set((telling.length > 0 ? telling : words).map(singular))];
+}
+
+/** An English word without the ending of its plural: what is left is the beginning of both. */
+function singular(word: string): string {
+  if (word.length <= 4 || /(?:ss|us|is)$/.test(word)) return word;
+  return word.replace(/(?:ies|(?<=x|ch|sh|ss)es|s)$/, "");
 }
 
 /** A term stands for the words that begin with it: `lease` for `leases`. One of up to three letters for itself only. */

@@ -49,7 +49,7 @@ test("what is approved is deployed when the grace period is over", async () => {
   assert.equal(outcome.artifacts.find(({ id }) => id === "log")?.text, "shop is up\n");
   assert.deepEqual(
     t.steps.map(({ name }) => name),
-    ["plan", "approval", "deploy", "log", "data", "grace period"],
+    ["plan", "approval", "grace period", "deploy", "log", "data"],
   );
 });
 

@@ -11,7 +11,15 @@ import {
 } from "../../../agents/parts/passages.ts";
 
 test("a topic is looked for by its telling words", () => {
-  assert.deepEqual(termsOf("What is a Lease, and who renews the lease?"), ["lease", "renews"]);
+  assert.deepEqual(termsOf("What is a Lease, and who renews leases?"), ["lease", "renew"]);
+  assert.deepEqual(termsOf("policies boxes status access axis its gas"), [
+    "polic",
+    "box",
+    "status",
+    "access",
+    "axis",
+    "gas",
+  ]);
   assert.deepEqual(termsOf("to be or not to be"), ["to", "be", "or", "not"]);
   assert.deepEqual(termsOf("?!"), []);
 });
