@@ -10,6 +10,9 @@ export type CrashPoint = { readonly before: string | number } | { readonly after
 export class Crashes {
   readonly #planned: { readonly when: "before" | "after"; readonly at: string | number; seen: number }[] = [];
 
+  /** How many have happened. */
+  happened = 0;
+
   plan(point: CrashPoint): void {
     if ("before" in point) this.#planned.push({ when: "before", at: point.before, seen: 0 });
     else this.#planned.push({ when: "after", at: point.after, seen: 0 });
@@ -24,6 +27,8 @@ export class Crashes {
         ? crash.seen === crash.at
         : write.entry?.steps?.some(({ name }) => name === crash.at);
     });
-    return this.#planned.splice(hit, hit === -1 ? 0 : 1)[0]?.when;
+    if (hit === -1) return undefined;
+    this.happened++;
+    return this.#planned.splice(hit, 1)[0]?.when;
   }
 }

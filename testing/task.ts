@@ -100,7 +100,8 @@ export class TestTask {
       const at = this.#doneAt(step);
       return at === undefined ? [] : [{ ...step, attempts: 1, ms: at - step.since, at }];
     });
-    return [...stored, ...waited]
+    // Of what happened at one time, the waiting came first: the others waited for it.
+    return [...waited, ...stored]
       .sort((one, other) => one.at - other.at)
       .map(({ name, kind, attempts, ms, error }) => ({
         name,
@@ -222,6 +223,11 @@ export class TestTask {
    */
   deploy(agent: Agent, settings: unknown = {}): void {
     this.#simulation.deploy(agent, settings);
+  }
+
+  /** How many of the crashes that were planned have happened. */
+  get crashes(): number {
+    return this.#crashes.happened;
   }
 
   /** Goes on until the task has ended. */

@@ -36,10 +36,15 @@ function entryOf(place: number, over: Partial<Entry> = {}): Entry {
   return { place, nonce: `n${place}`, epoch: 1, at: NOW, revision: place, ...over };
 }
 
+/** What is due in the partition of a task; other tests' tasks may be in it, too. */
 async function due(store: Store, taskId: string, until: number): Promise<string[]> {
   const found = [];
   for await (const id of store.due(dueShard(taskId), until)) found.push(id);
   return found;
+}
+
+async function isDue(store: Store, taskId: string, until: number): Promise<boolean> {
+  return (await due(store, taskId, until)).includes(taskId);
 }
 
 const table = await startTable();
@@ -84,10 +89,10 @@ for (const [name, open] of [
       assert.deepEqual(await store.claim(hint, "a", DUE), claimed, "its own write, repeated");
       assert.equal(await store.claim(hint, "b", DUE), undefined);
       assert.equal(await store.claim({ ...hint, epoch: 1, beat: 1 }, "b", DUE), undefined, "another beat");
-      assert.deepEqual(await due(store, taskId, DUE), [], "admission says when the first is looked after");
+      assert.equal(await isDue(store, taskId, DUE), false, "admission says when the first is looked after");
       const again = { ...claimed, epoch: 2, owner: "b", dueAt: DUE };
       assert.deepEqual(await store.claim({ ...hint, epoch: 1 }, "b", DUE), again);
-      assert.deepEqual(await due(store, taskId, DUE), [taskId]);
+      assert.equal(await isDue(store, taskId, DUE), true);
     });
 
     test("takes a beat while the claim is in force and the task is not over", async () => {
@@ -117,7 +122,7 @@ for (const [name, open] of [
       assert.equal(await store.suspend(taskId, left), true);
       const waiting = headOf(taskId, { ...left, owner: "a", waiting: true, calm: 1 });
       assert.deepEqual(await store.head(taskId), waiting);
-      assert.deepEqual(await due(store, taskId, NOW + 9), [taskId]);
+      assert.equal(await isDue(store, taskId, NOW + 9), true);
       assert.equal(await store.claim({ taskId, epoch: 1, beat: 1 }, "b", DUE), undefined, "an older hint");
       const { waiting: _, ...rest } = waiting;
       assert.deepEqual(await store.claim({ taskId, epoch: 1, beat: 5 }, "b", DUE), {
@@ -184,11 +189,11 @@ for (const [name, open] of [
       await store.settle(taskId, 2, "TASK_STATE_FAILED");
       const head = await store.head(taskId);
       assert.deepEqual([head?.published, head?.state, head?.dueAt], [3, "TASK_STATE_SUBMITTED", NOW]);
-      assert.deepEqual(await due(store, taskId, NOW), [taskId]);
+      assert.equal(await isDue(store, taskId, NOW), true);
       await store.settle(taskId, 3, "TASK_STATE_FAILED");
       const { dueAt: _, running: __, ...rest } = headOf(taskId, { published: 3, state: "TASK_STATE_FAILED" });
       assert.deepEqual(await store.head(taskId), rest);
-      assert.deepEqual(await due(store, taskId, NOW), []);
+      assert.equal(await isDue(store, taskId, NOW), false);
     });
 
     test("lists what is due until a time, the longest due first", async () => {
@@ -210,7 +215,7 @@ for (const [name, open] of [
       assert.equal(await store.postpone(head, NOW + 1, seen), true);
       assert.deepEqual(await store.head(head.taskId), { ...head, dueAt: NOW + 1, seen });
       assert.equal(await store.postpone(head, NOW + 2, seen), false, "somebody was faster");
-      assert.deepEqual(await due(store, head.taskId, NOW + 1), [head.taskId]);
+      assert.equal(await isDue(store, head.taskId, NOW + 1), true);
       await store.settle(head.taskId, 1, "TASK_STATE_FAILED");
       assert.equal(await store.postpone({ ...head, dueAt: NOW + 1 }, NOW + 3, seen), false, "it is over");
     });
