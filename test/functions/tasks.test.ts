@@ -141,7 +141,8 @@ describe("a task over real parts", () => {
       await held.promise;
     };
     assert.ok(first);
-    const zombie = world.work(first.hint);
+    // A process that is stopped shows no life.
+    const zombie = world.work(first.hint, { clock: { now: world.now, timer: () => () => {} } });
     await reached.promise;
     hold = async () => {};
     world.skip(world.timing.leaseMs);

@@ -83,17 +83,17 @@ describe("steps", () => {
     assert.ok(entries.length < 20, `${entries.length} entries`);
   });
 
-  test("whose function throws are not stored, and the handler may go on", async () => {
+  test("whose function throws are stored as failed, and the handler may go on", async () => {
     const { last, entries } = await outcome(async (step) => {
       const failed = await step
-        .run("bad", () => Promise.reject(new Error("no")))
+        .run("bad", () => Promise.reject(new Error("no")), { retry: false })
         .catch((error: Error) => error.message);
       return await step.run("good", () => `after ${failed}`);
     });
     assert.equal(last?.content, "after no");
     assert.deepEqual(
-      entries.flatMap(({ steps }) => steps ?? []).map(({ name }) => name),
-      ["good"],
+      entries.flatMap(({ steps }) => steps ?? []).map(({ name, error }) => `${name} ${error?.message}`),
+      ["bad no", "good undefined"],
     );
   });
 
@@ -176,7 +176,9 @@ describe("steps", () => {
     const late = Promise.withResolvers<string>();
     const hint = await admitted(async (step) => {
       void step.run("fails", () => Promise.reject(new Error("nobody waits for this")));
-      const early = step.run("fails early", () => Promise.reject(new Error("caught later")));
+      const early = step.run("fails early", () => Promise.reject(new Error("caught later")), {
+        retry: false,
+      });
       await step.run("takes longer", () => new Promise((resolve) => setTimeout(resolve, 20)));
       const caught = await early.catch((error: Error) => error.message);
       void step.run("late", () => late.promise);
@@ -199,8 +201,11 @@ describe("steps", () => {
     assert.equal(most, 1, "one entry is put at a time");
     const entries = await world.store.entries(hint.taskId, 1);
     assert.deepEqual(
-      entries.flatMap(({ steps }) => steps ?? []).map(({ name }) => name),
-      ["takes longer"],
+      entries
+        .flatMap(({ steps }) => steps ?? [])
+        .map(({ name }) => name)
+        .sort(),
+      ["fails early", "takes longer"],
     );
   });
 
