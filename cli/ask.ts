@@ -1,15 +1,16 @@
-import { readFile } from "node:fs/promises";
-import { buffer } from "node:stream/consumers";
 import { Command } from "commander";
 import * as z from "zod";
 import type { TaskEvent } from "../shared/wire/index.ts";
-import { CliError, EXIT } from "./errors.ts";
+import { isQuestion } from "./control.ts";
+import { Dialogue } from "./dialogue.ts";
+import { EXIT } from "./errors.ts";
 import { common, runtime, seconds, withCommon } from "./options.ts";
-import { endText, eventLine } from "./render.ts";
+import { endText, eventLine, questionText, waitText } from "./render.ts";
 import { inSession, ownRuntime } from "./session.ts";
 import { findTarget } from "./target.ts";
-import { askTask, type Order, type Sent, sendTask, type Words } from "./task.ts";
+import { askTask, type Order, type Sent, sendTask } from "./task.ts";
 import { cleanLine } from "./text.ts";
+import { readWords } from "./words.ts";
 
 export { askTask };
 
@@ -62,15 +63,24 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
     }
 
     const c = out.colours;
+    using dialogue = out.interactive ? new Dialogue(nc, out) : undefined;
     const showSent = ({ taskId }: Sent) => {
       out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
       out.waitingFor(`waiting for ${order.to}`);
     };
     const showEvent = (event: TaskEvent) => {
       out.record(event);
+      dialogue?.note(event);
       if (exitCodeOf(event) !== null) return;
+      if (isQuestion(event)) return showQuestion(event);
       out.line(eventLine(event, c));
       if (event.kind !== "artifact") out.waitingFor(cleanLine(event.content, 70) || "at work");
+    };
+    const showQuestion = (event: TaskEvent) => {
+      out.line(questionText(event, c));
+      if (dialogue !== undefined) return dialogue.put(event);
+      out.line(waitText(event));
+      out.waitingFor(waitText(event));
     };
     const end = await askTask(nc, {
       ...order,
@@ -98,43 +108,5 @@ export function exitCodeOf(event: Pick<TaskEvent, "state" | "error">): number | 
       return EXIT.failed;
     default:
       return null;
-  }
-}
-
-/**
- * The message out of the command line and a file.
- *
- * @throws CliError `usage` when there is neither, or the file is not what it should be
- */
-export async function readWords(words: readonly string[], path: string | undefined): Promise<Words> {
-  const text = words.join(" ");
-  if (path === undefined) {
-    if (text !== "") return text;
-    throw new CliError(EXIT.usage, "nothing to ask: add a message, or --file PATH (- is stdin)");
-  }
-  const part = await readPart(path);
-  if (text !== "") return { parts: [{ text }, part] };
-  return "text" in part ? part.text : { parts: [part] };
-}
-
-async function readPart(path: string): Promise<{ text: string } | { data: unknown }> {
-  const text = await readText(path);
-  if (!path.endsWith(".json")) return { text };
-  try {
-    return { data: JSON.parse(text) };
-  } catch (cause) {
-    throw new CliError(EXIT.usage, `--file ${path}: expected JSON, as its name says`, { cause });
-  }
-}
-
-async function readText(path: string): Promise<string> {
-  const name = path === "-" ? "stdin" : path;
-  try {
-    const bytes = path === "-" ? await buffer(process.stdin) : await readFile(path);
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    const reason = cause instanceof Error && "code" in cause ? ` (${cause.code})` : "";
-    const problem = cause instanceof TypeError ? "expected UTF-8 text" : `cannot be read${reason}`;
-    throw new CliError(EXIT.usage, `--file ${name}: ${problem}`, { cause });
   }
 }

@@ -1,13 +1,12 @@
 import { Command } from "commander";
 import * as z from "zod";
-import { controlMessage, isTerminal } from "../shared/wire/index.ts";
-import { CliError, EXIT } from "./errors.ts";
-import { openEvents, readEventsOfTask } from "./events.ts";
-import { foldTasks } from "./fold.ts";
+import { isTerminal } from "../shared/wire/index.ts";
+import { findTask, sendControl } from "./control.ts";
+import { EXIT } from "./errors.ts";
 import { common, runtime, seconds, taskKey, withCommon } from "./options.ts";
 import { endText, eventLine, stateName } from "./render.ts";
 import { inSession } from "./session.ts";
-import { awaitEnd, publish } from "./task.ts";
+import { awaitEnd } from "./task.ts";
 
 const DEFAULT_WAIT_SEC = 60;
 
@@ -32,28 +31,18 @@ export function cancelCommand(): Command {
 
 async function cancel(taskId: string, { from, reason, timeout, ...given }: Options): Promise<number> {
   return inSession(given, async ({ nc, out, interrupted }) => {
-    const filters = [`a2a.v1.event.*.${from ?? "*"}.${taskId}.>`];
-    // Opened before the past is read, so that no end falls in between.
-    await using feed = await openEvents(nc, filters);
-    const [view] = foldTasks(await readEventsOfTask(nc, taskId, from));
-    if (view === undefined)
-      throw new CliError(EXIT.failed, `task ${taskId}: nobody has accepted it yet, or its events are gone`);
+    await using found = await findTask(nc, taskId, from);
+    const { view, feed } = found;
     if (isTerminal(view.state)) {
       out.record({ task: taskId, state: view.state });
       out.line(`${taskId} is over already: ${stateName(view.state)}`);
       return exitCodeOf(view.state);
     }
 
-    const control = controlMessage({
-      from: view.delegator,
-      to: view.executor,
-      taskId,
+    await sendControl(nc, view, {
       kind: "cancel",
-      revision: view.revision + 1,
       ...(reason !== undefined && { reason, a2a: { reason } }),
-      createdAt: new Date().toISOString(),
     });
-    await publish(nc, control);
     out.line(`${"sent".padEnd(10)} cancel to ${view.executor}`);
     out.waitingFor(`waiting for ${view.executor}`);
     const end = await awaitEnd(

@@ -12,13 +12,13 @@ export class CliError extends Error {
   }
 }
 
-/** Nothing terminal arrived in time. The task itself may go on. */
+/** What was waited for did not come in time. The task itself may go on. */
 export class TimedOut extends CliError {
   readonly taskId: string;
 
-  constructor(taskId: string, timeoutMs: number) {
+  constructor(taskId: string, timeoutMs: number, what = "did not end") {
     const advice = `it may still go on: ./sluice status ${taskId}, or ./sluice cancel ${taskId}`;
-    super(EXIT.timedOut, `timed out: ${taskId} did not end within ${timeoutMs / 1_000} s; ${advice}`);
+    super(EXIT.timedOut, `timed out: ${taskId} ${what} within ${timeoutMs / 1_000} s; ${advice}`);
     this.taskId = taskId;
   }
 }

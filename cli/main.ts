@@ -3,8 +3,10 @@ import { errors } from "@nats-io/transport-node";
 import { Command, CommanderError } from "commander";
 import { agentsCommand } from "./agents.ts";
 import { askCommand } from "./ask.ts";
+import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { replyCommand } from "./reply.ts";
 import { statusCommand } from "./status.ts";
 import { cleanLine } from "./text.ts";
 import { watchCommand } from "./watch.ts";
@@ -15,8 +17,16 @@ function program(): Command {
     .description("Give tasks to agents over NATS, as any peer does, and follow them.")
     .exitOverride()
     .showHelpAfterError("(add --help for what is possible)");
-  for (const verb of [askCommand(), statusCommand(), watchCommand(), cancelCommand(), agentsCommand()])
-    sluice.addCommand(verb.copyInheritedSettings(sluice));
+  const verbs = [
+    askCommand(),
+    statusCommand(),
+    watchCommand(),
+    replyCommand(),
+    authorizeCommand(),
+    cancelCommand(),
+    agentsCommand(),
+  ];
+  for (const verb of verbs) sluice.addCommand(verb.copyInheritedSettings(sluice));
   return sluice;
 }
 

@@ -5,6 +5,8 @@ import { type Colours, colours, jsonLine, wantsColour } from "./text.ts";
 export interface Output {
   readonly json: boolean;
   readonly colours: Colours;
+  /** Whether a person sits there who can be asked something. */
+  readonly interactive: boolean;
   /** A line for people; nothing under `--json`. The text must be clean already (text.ts). */
   line(text: string): void;
   /** A line for programs; nothing without `--json`. */
@@ -31,6 +33,7 @@ export function processOutput(json: boolean): Output {
   return {
     json,
     colours: colours(wantsColour(isTerminal, env)),
+    interactive: isTerminal && process.stdin.isTTY === true && !json,
     line(text) {
       if (!json) besideSpinner(() => stdout.write(`${text}\n`));
     },

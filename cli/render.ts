@@ -35,6 +35,21 @@ export function eventLine(event: TaskEvent, c: Colours): string {
   }
 }
 
+/** A question: on one line if it is one, otherwise with its whole text on lines of its own. */
+export function questionText(event: TaskEvent, c: Colours): string {
+  const text = clean(event.content).trim();
+  return text === cleanLine(event.content) ? eventLine(event, c) : `${stateText(event.state, c)}\n${text}`;
+}
+
+/** Who must answer what a task asks, and how; empty when it asks nothing. */
+export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "taskKey" | "to">): string {
+  const [task, who] = [cleanLine(taskKey), cleanLine(to)];
+  if (state === "TASK_STATE_INPUT_REQUIRED") return `${who} must answer: ./sluice reply ${task} TEXT`;
+  if (state === "TASK_STATE_AUTH_REQUIRED")
+    return `${who} must decide: ./sluice authorize ${task}, or add --deny REASON`;
+  return "";
+}
+
 /** An error on one line. Many executors repeat the code in the message; it is shown once. */
 export function errorText({ code, message }: { readonly code: string; readonly message: string }): string {
   const detail = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;

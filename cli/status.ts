@@ -6,7 +6,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { readAll, readEvents, readEventsOfTask, type Seen } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
 import { common, count, runtime, taskKey, withCommon } from "./options.ts";
-import { artifactText, errorText, eventLine, stateName, stateText } from "./render.ts";
+import { artifactText, errorText, eventLine, stateName, stateText, waitText } from "./render.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
 import { table } from "./table.ts";
 import { clean, cleanLine, localTime } from "./text.ts";
@@ -60,6 +60,8 @@ async function showRecent({ nc, home, out }: Session, { from, hours, limit }: Op
   if (tasks.length === 0) out.line(`no tasks of ${delegator} in the last ${hours} h`);
   else
     for (const line of table(["TASK", "STATE", "AGENT", "LAST EVENT", ""], tasks.map(rowOf))) out.line(line);
+  const waits = tasks.map(waitOf);
+  for (const wait of waits.filter((text) => text !== "")) out.line(wait);
   return EXIT.ok;
 }
 
@@ -72,6 +74,10 @@ function rowOf(task: TaskView | Unanswered): string[] {
     localTime(task.updatedAt),
     "state" in task ? lastWord(task) : "no answer yet",
   ];
+}
+
+function waitOf(task: TaskView | Unanswered): string {
+  return "state" in task ? waitText({ state: task.state, taskKey: task.task, to: task.delegator }) : "";
 }
 
 function lastWord({ error, content }: TaskView): string {
@@ -123,5 +129,6 @@ function describe(view: TaskView, seen: readonly Seen[], c: Session["out"]["colo
     ...view.artifacts.map((artifact) => `  ${artifactText(artifact)}`),
     ...(view.error === null ? [] : ["", c.red(errorText(view.error))]),
     ...(view.content.trim() === "" ? [] : ["", clean(view.content).trimEnd()]),
+    ...(waitOf(view) === "" ? [] : ["", c.yellow(waitOf(view))]),
   ];
 }

@@ -124,9 +124,21 @@ export async function askTask(nc: NatsConnection, ask: Order & Following): Promi
 /** A task to be found among events: by its id, and by its message's if it was not accepted yet. */
 export type Known = Pick<Sent, "taskId"> & Partial<Sent>;
 
-/** Follows one task in a feed; see {@link askTask}. */
-export async function awaitEnd(feed: Feed, task: Known, following: Following): Promise<TaskEvent> {
-  const { timeoutMs, onEvent, signal } = following;
+/** Follows one task in a feed to its end; see {@link askTask}. */
+export function awaitEnd(feed: Feed, task: Known, following: Following): Promise<TaskEvent> {
+  const wanted = ({ state }: TaskEvent) => isTerminal(state);
+  return awaitEvent(feed, task, { ...following, wanted, what: "did not end" });
+}
+
+/** What to wait for, and what it means when it does not come. */
+export interface Awaited extends Following {
+  readonly wanted: (event: TaskEvent) => boolean;
+  readonly what: string;
+}
+
+/** Follows one task in a feed to the first event that is wanted, or its end; see {@link askTask}. */
+export async function awaitEvent(feed: Feed, task: Known, awaited: Awaited): Promise<TaskEvent> {
+  const { timeoutMs, onEvent, signal, wanted, what } = awaited;
   signal?.throwIfAborted();
   let timeIsUp = false;
   const timer = setTimeout(() => {
@@ -138,14 +150,14 @@ export async function awaitEnd(feed: Feed, task: Known, following: Following): P
   try {
     for await (const event of eventsOfTask(eventsOf(feed), task)) {
       onEvent?.(event);
-      if (isTerminal(event.state)) return event;
+      if (wanted(event)) return event;
     }
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", stop);
   }
   signal?.throwIfAborted();
-  if (timeIsUp) throw new TimedOut(task.taskId, timeoutMs);
+  if (timeIsUp) throw new TimedOut(task.taskId, timeoutMs, what);
   throw new CliError(EXIT.unreachable, `the connection to NATS was closed before ${task.taskId} ended`);
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { EXIT } from "./errors.ts";
 import { eventsOf, openEvents } from "./events.ts";
 import { common, runtime, withCommon } from "./options.ts";
-import { eventLine } from "./render.ts";
+import { eventLine, waitText } from "./render.ts";
 import { inSession } from "./session.ts";
 import { cleanLine, localTime } from "./text.ts";
 
@@ -33,6 +33,8 @@ async function watch({ from, ...given }: Options): Promise<number> {
       out.line(
         `${out.colours.dim(time)}  ${event.from} → ${event.to}${task}  ${eventLine(event, out.colours)}`,
       );
+      const wait = waitText(event);
+      if (wait !== "") out.line(`${" ".repeat(time.length)}  ${out.colours.yellow(wait)}`);
     }
     return EXIT.ok;
   });

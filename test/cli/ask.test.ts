@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
-import { askTask, exitCodeOf, readWords } from "../../cli/ask.ts";
+import { askTask, exitCodeOf } from "../../cli/ask.ts";
 import { CliError, TimedOut } from "../../cli/errors.ts";
+import { readWords } from "../../cli/words.ts";
 import { EVENTS_STREAM } from "../../shared/nats/streams.ts";
 import {
   acceptedEvent,

@@ -1,0 +1,47 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import { type ControlKind, controlMessage, type TaskEvent } from "../shared/wire/index.ts";
+import { CliError, EXIT } from "./errors.ts";
+import { type Feed, openEvents, readEventsOfTask } from "./events.ts";
+import { foldTasks, type TaskView } from "./fold.ts";
+import { publish } from "./task.ts";
+
+/** A task that is to be told something: how it stands, and what it does from then on. */
+export interface Subject extends AsyncDisposable {
+  readonly view: TaskView;
+  /** Opened before the past was read, so that no event falls in between. */
+  readonly feed: Feed;
+}
+
+/**
+ * Finds a task by its events.
+ *
+ * @param from whose task it is; anybody's without it
+ * @throws CliError `failed` when no event tells of it
+ */
+export async function findTask(nc: NatsConnection, taskId: string, from?: string): Promise<Subject> {
+  const feed = await openEvents(nc, [`a2a.v1.event.*.${from ?? "*"}.${taskId}.>`]);
+  const [view] = foldTasks(await readEventsOfTask(nc, taskId, from));
+  if (view !== undefined) return { view, feed, [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose]() };
+  await feed[Symbol.asyncDispose]();
+  throw new CliError(EXIT.failed, `task ${taskId}: nobody has accepted it yet, or its events are gone`);
+}
+
+/**
+ * Publishes a control as the task's own sender, with the revision after the last that was seen.
+ *
+ * @returns whether the stream had one of this kind and revision already: then this one is not on it
+ */
+export function sendControl(
+  nc: NatsConnection,
+  { task, delegator, executor, revision }: Pick<TaskView, "task" | "delegator" | "executor" | "revision">,
+  of: { readonly kind: ControlKind; readonly a2a?: unknown; readonly reason?: string },
+): Promise<boolean> {
+  const createdAt = new Date().toISOString();
+  const parties = { from: delegator, to: executor, taskId: task };
+  return publish(nc, controlMessage({ ...parties, ...of, revision: revision + 1, createdAt }));
+}
+
+/** Whether an event asks its task's sender for something. */
+export function isQuestion({ state }: Pick<TaskEvent, "state">): boolean {
+  return state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED";
+}
