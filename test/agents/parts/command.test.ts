@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { HeadAndTail, KEPT_BYTES, run } from "../../../agents/parts/command.ts";
+import { Processes } from "../../../infra/local/processes.ts";
+import { isAlive } from "../../local/support/host.ts";
 
 /** Node with these arguments. */
 const command = (...args: string[]) => ({ argv: [process.execPath, ...args], timeoutMs: 60_000 });
@@ -36,6 +39,45 @@ test("the signal kills the whole process group", async (t) => {
   for (let tries = 200; tries > 0 && left.some(alive); tries--) await sleep(10);
   assert.deepEqual(left.filter(alive), []);
   await assert.rejects(run(command("-v"), stop.signal), /stop it/);
+});
+
+/** A process that runs a command, as a worker does; `pid` is the command's, which says its own. */
+async function worker(t: TestContext, env: Record<string, string>) {
+  const module = JSON.stringify(new URL("../../../agents/parts/command.ts", import.meta.url).href);
+  const dir = mkdtempSync(join(tmpdir(), "sluice-exec-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, "pid");
+  const says = `require("node:fs").writeFileSync(${JSON.stringify(file)}, String(process.pid));
+    setInterval(() => {}, 1000)`;
+  const asked = JSON.stringify({ argv: [process.execPath, "-e", says], timeoutMs: 600_000 });
+  const script = `const { run } = await import(${module}); await run(${asked}, AbortSignal.timeout(600000));`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: new URL("../../..", import.meta.url),
+    env: { PATH: process.env.PATH, ...env },
+    stdio: "inherit",
+  });
+  t.after(() => child.kill("SIGKILL"));
+  while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
+  return { child, pid: Number(readFileSync(file, "utf8")) };
+}
+
+const noLeash = spawnSync("setpriv", ["--version"]).status !== 0 && "there is no setpriv here";
+
+test("a command dies with its worker", { skip: noLeash, timeout: 60_000 }, async (t) => {
+  const { child, pid } = await worker(t, {});
+  assert.equal(isAlive(pid), true);
+  child.kill("SIGKILL");
+  for (let tries = 1_000; tries > 0 && isAlive(pid); tries--) await sleep(10);
+  assert.equal(isAlive(pid), false);
+});
+
+test("a command carries the mark by which a local host ends it", { timeout: 60_000 }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "sluice-exec-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const processes = new Processes(dir);
+  const { pid } = await worker(t, { SLUICE_LOCAL_HOST: realpathSync(dir) });
+  assert.ok((await processes.endAll()) >= 2);
+  assert.equal(isAlive(pid), false);
 });
 
 test("a process left behind neither holds the result back nor stays", async () => {
