@@ -1,15 +1,16 @@
 import type { Agent } from "../shared/agents/index.ts";
 import { Crashes } from "./crashes.ts";
-import { Simulation, type SimulationOptions } from "./simulation.ts";
+import type { SimulationOptions, Trouble } from "./options.ts";
+import { Simulation } from "./simulation.ts";
 import { TestTask } from "./task.ts";
 
 /** What the authors of agents test with: `import { startTask } from "sluice/testing"` (see docs/testing.md). */
 export type { CrashPoint } from "./crashes.ts";
-export type { LogLine } from "./simulation.ts";
+export type { LogLine } from "./options.ts";
 export type { Question, ReceivedArtifact, StepRecord, TaskOutcome, TestTask, WaitingStep } from "./task.ts";
 
 /** What is asked of the agent, and under which conditions. */
-export interface StartOptions extends Omit<SimulationOptions, "fate"> {
+export interface StartOptions extends Omit<SimulationOptions, keyof Trouble> {
   /** The skill's slug; `task`, or the only one, unless said otherwise. */
   readonly skill?: string;
   /** The message as a text. */

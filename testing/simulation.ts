@@ -2,9 +2,8 @@ import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { admit } from "../functions/admit/admit.ts";
 import { control } from "../functions/control/control.ts";
 import { sweep } from "../functions/sweep/sweep.ts";
-import { work } from "../functions/work/work.ts";
 import type { Agent } from "../shared/agents/index.ts";
-import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
+import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import { type Timing, timing } from "../shared/config/timing.ts";
 import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
 import { MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
@@ -14,8 +13,10 @@ import { type MemoryStore, memoryStore } from "../shared/testing/memory-store.ts
 import { type MemoryValues, memoryValues } from "../shared/testing/memory-values.ts";
 import { type RecordingPublisher, recordingPublisher } from "../shared/testing/recording-publisher.ts";
 import { type ControlKind, controlMessage, taskIdOf, taskMessage } from "../shared/wire/index.ts";
+import { deploymentOf } from "./deployment.ts";
+import type { LogLine, Request, SimulationOptions, Trouble } from "./options.ts";
 import { type Fate, Process, type Write } from "./process.ts";
-import { Watch } from "./watch.ts";
+import { Workers } from "./workers.ts";
 
 /** What one invocation of `work` may last (AWS Lambda, quotas: timeout). */
 const INVOCATION_MS = 15 * 60_000;
@@ -23,7 +24,6 @@ const INVOCATION_MS = 15 * 60_000;
 const VISIBILITY_MS = 6 * INVOCATION_MS;
 /** Nothing of the system that is simulated depends on the real date. */
 const START = Date.UTC(2030, 0, 1);
-const YEAR_SEC = 366 * 86_400;
 /** When a control that was not taken is delivered again. */
 const REDELIVERY_MS = 2_000;
 /** Longer than the engine looks whether a handler still does something. */
@@ -32,35 +32,6 @@ const QUIET_MS = 15;
 const PATIENCE_MS = 10_000;
 /** The same while the clock is moved on purpose: then a handler that hangs may be what is tested. */
 const SHORT_PATIENCE_MS = 250;
-
-/** A line that the functions, or a handler's `step.log`, wrote. */
-export interface LogLine {
-  readonly level: "debug" | "info" | "warn" | "error";
-  readonly message: string;
-  readonly fields?: Readonly<Record<string, unknown>>;
-}
-
-/** What is simulated; everything has a default. */
-export interface SimulationOptions {
-  /** The agent's settings, as the operator would write them in `agents.yaml`. */
-  readonly settings?: unknown;
-  /** Fields of the agent's policy in `agents.yaml`. A task has a year unless its `timeoutSec` says otherwise. */
-  readonly policy?: object;
-  /** What the clock shows first. */
-  readonly startsAt?: Date;
-  /** Called at each write of a process: whether it dies there. */
-  readonly fate?: (write: Write) => Fate;
-}
-
-/** What somebody asks of the agent. */
-export interface Request {
-  readonly skill: string;
-  readonly a2a: unknown;
-  readonly from: string;
-  readonly timeoutSec?: number;
-  readonly clientTaskRef?: string;
-  readonly contextId?: string;
-}
 
 /**
  * The functions of a deployment, with one agent, over parts in memory and a clock that moves only when it is moved:
@@ -80,21 +51,26 @@ export class Simulation {
   #deployment: DeploymentConfig;
   readonly #policy: object;
   readonly #telemetry: Telemetry;
-  readonly #listeners = new Map<string, Set<() => void>>();
-  readonly #invocations = new Map<Process, Watch>();
+  readonly #workers = new Workers();
   readonly #fate: (write: Write) => Fate;
+  readonly #skewMs: NonNullable<Trouble["skewMs"]>;
+  readonly #copies: () => readonly number[];
   #messages = 0;
   #lastSweep: number;
-  /** Writes, and beginnings and ends of processes. */
-  #happened = 0;
+  /** How far the handlers were when they got nowhere for a while. */
+  #hung: number | undefined;
+  #writes = 0;
   /** What went wrong in an invocation that was not killed. */
   #failures: unknown[] = [];
 
   constructor(agent: Agent, options: SimulationOptions = {}) {
-    const { settings = {}, policy = {}, startsAt, fate = () => undefined } = options;
+    const { settings = {}, policy = {}, startsAt } = options;
+    const { fate = () => undefined, skewMs = {}, copies = () => [0] } = options;
     this.#agent = agent;
+    this.#skewMs = skewMs;
+    this.#copies = copies;
     this.#fate = (write) => {
-      this.#happened++;
+      this.#writes++;
       return fate(write);
     };
     this.#deployment = deploymentOf(agent, settings, policy);
@@ -142,14 +118,17 @@ export class Simulation {
   }): Promise<Verdict> {
     const message = controlMessage({ ...of, to: this.runtime, createdAt: this.#createdAt() });
     for (let deliveries = 1; ; deliveries++) {
-      const process = new Process("control", this.clock, this.#fate);
-      const tell = async (taskId: string) => this.#tell(taskId);
+      const process = this.#process("control");
+      const tell = async (taskId: string) => this.#workers.tell(taskId);
       const deps = { ...this.#common(process), ...this.#parts(process), tell };
       let verdict: Verdict | undefined;
-      const taken = control(deps, { ...this.#delivery(message), deliveries }).then((of) => {
-        verdict = of;
-      });
-      await Promise.race([taken, process.died, turn()]);
+      control(deps, { ...this.#delivery(message), deliveries }).then(
+        (of) => {
+          verdict = of;
+        },
+        (error: unknown) => this.#failures.push(error),
+      );
+      await turn();
       while (verdict === undefined && !process.dead) await this.advance(REDELIVERY_MS);
       if (verdict !== undefined && !("nakMs" in verdict)) return verdict;
       await this.advance(REDELIVERY_MS);
@@ -165,7 +144,7 @@ export class Simulation {
     for (;;) {
       await this.#settle(PATIENCE_MS);
       if (await done()) return;
-      const busy = this.#busy();
+      const busy = this.#workers.busy;
       if (busy !== undefined)
         throw new Error(
           `${what}: not yet, for ${busy} since ${PATIENCE_MS / 1_000} s; simulated time stands still meanwhile, skip moves it on`,
@@ -196,7 +175,7 @@ export class Simulation {
 
   /** Ends all processes that work on tasks, as a machine that fails would. */
   kill(): void {
-    for (const process of this.#invocations.keys()) process.kill();
+    this.#workers.kill();
   }
 
   #createdAt(): string {
@@ -224,15 +203,23 @@ export class Simulation {
       : process.outside({ store, values, publisher });
   }
 
+  #process(by: Write["by"]): Process {
+    const skewMs = this.#skewMs[by] ?? 0;
+    const { now, timer } = this.clock;
+    return new Process(by, { now: () => now() + skewMs, timer }, this.#fate);
+  }
+
   /** What a function gets besides its parts. */
   #common(process?: Process) {
-    const put = async (hint: WorkHint, delaySec: number) =>
-      void this.clock.timer(delaySec * 1_000, () => void this.#invoke(hint));
+    const put = async (hint: WorkHint, delaySec: number) => {
+      for (const late of this.#copies())
+        this.clock.timer(delaySec * 1_000 + late, () => void this.#invoke(hint));
+    };
     return {
       deployment: this.#deployment,
       telemetry: this.#telemetry,
       timing: this.timing,
-      now: this.clock.now,
+      now: process?.clock.now ?? this.clock.now,
       clock: process?.clock ?? this.clock,
       hint: async (hint: WorkHint, delaySec = 0) => {
         if (process === undefined) return await put(hint, delaySec);
@@ -243,38 +230,16 @@ export class Simulation {
 
   /** A worker is given a hint; one that is taken and not done is given again, as SQS does. */
   async #invoke(hint: WorkHint, receives = 1): Promise<void> {
-    const process = new Process("work", this.clock, this.#fate);
-    const watch = new Watch();
-    this.#invocations.set(process, watch);
-    this.#happened++;
-    const endsAt = this.clock.now() + INVOCATION_MS;
+    const process = this.#process("work");
+    const endsAt = process.clock.now() + INVOCATION_MS;
     const forget = this.clock.timer(INVOCATION_MS, () => process.kill());
-    try {
-      const agents = [watch.agent(this.#agent)];
-      const listen = (taskId: string, told: () => void) => this.#listen(process, taskId, told);
-      const deps = { ...this.#common(process), ...this.#parts(process), agents, listen };
-      await Promise.race([work(deps, hint, { endsAt }), process.died]);
-    } catch (error) {
-      this.#failures.push(error);
-    }
+    const deps = { ...this.#common(process), ...this.#parts(process) };
+    await this.#workers
+      .run(process, deps, { agent: this.#agent, hint, endsAt })
+      .catch((error: unknown) => this.#failures.push(error));
     forget();
-    this.#invocations.delete(process);
-    this.#happened += 1 + watch.changes;
     if (process.dead && receives < MAX_RECEIVES)
       this.clock.timer(VISIBILITY_MS, () => void this.#invoke(hint, receives + 1));
-  }
-
-  async #listen(process: Process, taskId: string, told: () => void): Promise<() => void> {
-    const hear = () => {
-      if (!process.dead) told();
-    };
-    const listeners = this.#listeners.get(taskId) ?? new Set();
-    this.#listeners.set(taskId, listeners.add(hear));
-    return () => void listeners.delete(hear);
-  }
-
-  #tell(taskId: string): void {
-    for (const hear of this.#listeners.get(taskId) ?? []) hear();
   }
 
   /** When something happens next. `sweep` runs at the end of each of its periods, but only where that does anything. */
@@ -289,7 +254,8 @@ export class Simulation {
     const due = this.store.nextDue();
     if (due === undefined) return undefined;
     const period = this.timing.sweepPeriodMs;
-    const periods = Math.max(1, Math.ceil((due - period - this.#lastSweep) / period));
+    const seen = due - period - (this.#skewMs.sweep ?? 0);
+    const periods = Math.max(1, Math.ceil((seen - this.#lastSweep) / period));
     return this.#lastSweep + periods * period;
   }
 
@@ -298,16 +264,11 @@ export class Simulation {
     this.clock.move(to);
     if (!sweeps || this.clock.now() < to) return;
     this.#lastSweep = to;
-    const process = new Process("sweep", this.clock, this.#fate);
+    const process = this.#process("sweep");
     const deps = { ...this.#common(process), ...this.#parts(process) };
-    sweep(deps, to + this.timing.sweepPeriodMs).catch((error: unknown) => this.#failures.push(error));
-  }
-
-  /** What a handler does in real time, in words. */
-  #busy(): string | undefined {
-    for (const [process, watch] of this.#invocations)
-      if (!process.dead && watch.busy !== undefined) return watch.busy;
-    return undefined;
+    sweep(deps, process.clock.now() + this.timing.sweepPeriodMs).catch((error: unknown) =>
+      this.#failures.push(error),
+    );
   }
 
   /**
@@ -320,14 +281,19 @@ export class Simulation {
       await turn();
       const before = this.#activity();
       if (this.clock.next() === this.clock.now()) this.clock.move(this.clock.now());
-      else if (this.#invocations.size === 0) break;
-      else if (this.#busy() === undefined) {
+      else if (this.#workers.none) break;
+      else if (this.#workers.busy === undefined) {
         await wait(QUIET_MS);
         if (this.#activity() === before) break;
       } else {
+        // A handler that has got nowhere before is not waited for again.
+        if (patienceMs === SHORT_PATIENCE_MS && this.#hung === this.#workers.changes) break;
         await wait(1);
         if (this.#activity() !== before) end = performance.now() + patienceMs;
-        else if (performance.now() > end) break;
+        else if (performance.now() > end) {
+          this.#hung = this.#workers.changes;
+          break;
+        }
       }
     }
     const [failure] = this.#failures.splice(0);
@@ -336,35 +302,6 @@ export class Simulation {
 
   /** Grows with whatever happens. */
   #activity(): number {
-    let sum = this.#happened;
-    for (const watch of this.#invocations.values()) sum += watch.changes;
-    return sum;
+    return this.#writes + this.#workers.changes;
   }
-}
-
-function deploymentOf(agent: Agent, settings: unknown, policy: object): DeploymentConfig {
-  const { id, description, version } = agent;
-  const skills = Object.entries(agent.skills).map(([slug, { name, description, tags }]) => ({
-    slug,
-    name,
-    description,
-    tags: [...tags],
-  }));
-  const limits = { timeoutSec: { default: YEAR_SEC, max: YEAR_SEC }, acceptFromRuntimes: ["*"] };
-  return parseDeployment({
-    deployment: "test",
-    agents: [
-      {
-        id,
-        runtime: `test-${id}`,
-        channelRef: id,
-        displayName: id,
-        description,
-        version,
-        skills,
-        policy: { ...limits, ...policy },
-        settings,
-      },
-    ],
-  });
 }

@@ -5,7 +5,8 @@ import { milliseconds } from "../shared/steps/duration.ts";
 import { emptyView, foldEntry, type View, type Waiting } from "../shared/tasks/fold.ts";
 import { type ControlKind, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
 import type { Crashes, CrashPoint } from "./crashes.ts";
-import type { LogLine, Simulation } from "./simulation.ts";
+import type { LogLine } from "./options.ts";
+import type { Simulation } from "./simulation.ts";
 
 /** What {@link TestTask.answer} sends. */
 const reply = z.object({ input: z.unknown() });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import * as z from "zod";
 import { defineAgent, type Step, skill } from "../../shared/agents/index.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
+import type { Trouble } from "../../testing/options.ts";
 import type { Fate, Write } from "../../testing/process.ts";
 import { Simulation } from "../../testing/simulation.ts";
 
@@ -46,8 +47,7 @@ async function handle(step: Step, run: Run): Promise<string> {
 }
 
 /** What happens to the processes of a run. */
-interface Plan {
-  readonly fate?: (write: Write) => Fate;
+interface Plan extends Trouble {
   /**
    * Each answer comes while the worker that has asked is at its so manieth write since. Otherwise it comes when all is
    * quiet.
@@ -56,7 +56,7 @@ interface Plan {
 }
 
 /** One run of the handler, from the task's admission to its end. */
-async function goThrough({ fate = () => undefined, answerAt }: Plan) {
+async function goThrough({ fate = () => undefined, answerAt, ...trouble }: Plan) {
   let simulation: Simulation | undefined;
   const twice: string[] = [];
   const agent = defineAgent({
@@ -94,6 +94,7 @@ async function goThrough({ fate = () => undefined, answerAt }: Plan) {
   };
   let taskId = "";
   simulation = new Simulation(agent, {
+    ...trouble,
     fate(write) {
       if (answerAt === undefined || write.by !== "work" || !asked()) return fate(write);
       if (++sinceAsked !== answerAt) return fate(write);
@@ -182,6 +183,26 @@ test("several processes die or are stopped, wherever that is", async () => {
     const run = runs.pop();
     if (run !== undefined) await meet(new Map(run));
     return run !== undefined;
+  });
+});
+
+test("clocks five minutes apart, and messages that are repeated, late and out of order, change nothing", async () => {
+  const skew = fc.constantFrom(-5 * MINUTE, -2.5 * MINUTE, 0, 2.5 * MINUTE);
+  const skews = fc.record({ work: skew, control: skew, sweep: skew });
+  // Each hint arrives between once and three times, and at the latest after so long.
+  const late = fc.array(fc.integer({ min: 0, max: 3 * MINUTE }), { minLength: 1, maxLength: 3 });
+  const runs = fc.sample(fc.tuple(skews, fc.array(late, { minLength: 1, maxLength: 20 })), 100);
+  await sideBySide(async () => {
+    const [skewMs, delays] = runs.pop() ?? [];
+    if (skewMs === undefined || delays === undefined) return false;
+    let hints = 0;
+    const copies = () => delays[hints++ % delays.length] ?? [0];
+    const which = JSON.stringify({ skewMs, delays });
+    const run = await goThrough({ skewMs, copies }).catch((cause: unknown) => {
+      throw new Error(which, { cause });
+    });
+    assertSame(run, { lateMs: 12 * 60 * MINUTE, stopped: false, which });
+    return true;
   });
 });
 

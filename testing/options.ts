@@ -1,0 +1,38 @@
+import type { Fate, Write } from "./process.ts";
+
+/** A line that the functions, or a handler's `step.log`, wrote. */
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** What may go wrong around the functions; nothing does unless it is said here. */
+export interface Trouble {
+  /** Called at each write of a process: whether it dies there. */
+  readonly fate?: (write: Write) => Fate;
+  /** By how many milliseconds the clocks of a function are wrong. */
+  readonly skewMs?: Readonly<Partial<Record<Write["by"], number>>>;
+  /** How much later than asked for each copy of a message on the queue `work` arrives, in milliseconds. */
+  readonly copies?: () => readonly number[];
+}
+
+/** What is simulated; everything has a default. */
+export interface SimulationOptions extends Trouble {
+  /** The agent's settings, as the operator would write them in `agents.yaml`. */
+  readonly settings?: unknown;
+  /** Fields of the agent's policy in `agents.yaml`. A task has a year unless its `timeoutSec` says otherwise. */
+  readonly policy?: object;
+  /** What the clock shows first. */
+  readonly startsAt?: Date;
+}
+
+/** What somebody asks of the agent. */
+export interface Request {
+  readonly skill: string;
+  readonly a2a: unknown;
+  readonly from: string;
+  readonly timeoutSec?: number;
+  readonly clientTaskRef?: string;
+  readonly contextId?: string;
+}
