@@ -201,9 +201,36 @@ test("clocks five minutes apart, and messages that are repeated, late and out of
     const run = await goThrough({ skewMs, copies }).catch((cause: unknown) => {
       throw new Error(which, { cause });
     });
-    assertSame(run, { lateMs: 12 * 60 * MINUTE, stopped: false, which });
+    assertSame(run, { lateMs: 60 * MINUTE, stopped: false, which });
     return true;
   });
+});
+
+test("a long step under a sweep whose clock is wrong is not taken over while it lives", async () => {
+  for (const skew of [-5 * MINUTE, 5 * MINUTE]) {
+    let runs = 0;
+    const agent = defineAgent({
+      id: "slow",
+      description: "Takes its time",
+      skills: {
+        task: skill({
+          name: "Task",
+          description: "",
+          input: z.string(),
+          run: (_task, step) =>
+            step.run("long", () => {
+              runs++;
+              return new Promise<string>((done) => simulation.clock.timer(12 * MINUTE, () => done("done")));
+            }),
+        }),
+      },
+    });
+    const simulation: Simulation = new Simulation(agent, { skewMs: { sweep: skew } });
+    const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: SENDER });
+    await simulation.advance(30 * MINUTE);
+    assert.equal(simulation.publisher.events(taskId).at(-1)?.event.content, "done");
+    assert.deepEqual([runs, (await simulation.store.head(taskId))?.epoch], [1, 1]);
+  }
 });
 
 /**
