@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { TaskEvent } from "../shared/wire/index.ts";
 import type { Answering } from "./answer.ts";
@@ -72,7 +72,8 @@ async function ask({ state }: TaskEvent, signal: AbortSignal): Promise<Answering
 
 function openTerminal(signal: AbortSignal) {
   const lines = createInterface({ input: process.stdin, output: process.stdout });
-  const closed = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+  // It keeps what is typed ahead.
+  const typed = lines[Symbol.asyncIterator]();
   // On a terminal the interface takes Ctrl-C for itself; it means here what it means elsewhere.
   lines.on("SIGINT", () => process.emit("SIGINT"));
   const close = () => lines.close();
@@ -80,9 +81,13 @@ function openTerminal(signal: AbortSignal) {
   return {
     /** Asks until the text will do; undefined when there will be none. */
     async ask(question: string, willDo: (text: string) => boolean): Promise<string | undefined> {
+      lines.setPrompt(question);
       for (;;) {
-        const line = await Promise.race([lines.question(question), closed]);
-        if (line === undefined || willDo(line.trim())) return line?.trim();
+        lines.prompt();
+        const line = await typed.next();
+        if (line.done) return undefined;
+        const text = line.value.trim();
+        if (willDo(text)) return text;
       }
     },
     [Symbol.dispose]() {

@@ -73,15 +73,14 @@ async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<Ve
     note(deps, head, asked, decision);
     if (decision.kind === "replay") return ACK;
     await catchUp(deps, head, entries);
-    await wake(deps, head, entryOf(entries, asked));
+    await wake(deps, head, entries, asked);
   } catch (error) {
     // Somebody has claimed the task since we have read its head.
     if (error instanceof ClaimLost) return answer(deps, (await deps.store.head(head.taskId)) ?? head, asked);
     if (!(error instanceof TaskEnded)) throw error;
     await catchUp(deps, head, entries);
-    const own = entryOf(entries, asked);
-    if (own === undefined) await repeatLast(deps, head, asked);
-    else await wake(deps, head, own);
+    if (entryOf(entries, asked) === undefined) await repeatLast(deps, head, asked);
+    else await wake(deps, head, entries, asked);
   }
   return ACK;
 }
@@ -118,7 +117,7 @@ async function draftOf(
   if (event !== undefined) {
     const { prompt: prompted, content, ...rest } = event;
     const prompt = prompted === true ? await promptText(values, entries) : undefined;
-    const text = [content, prompt].filter((part) => part !== undefined && part !== "").join("\n");
+    const text = [content, prompt].filter((part) => part !== undefined && part !== "").join("\n\n");
     events.push({ kind: "status", ...rest, content: cutToFit(text, MAX_CONTENT_BYTES) });
   }
   return {
@@ -141,9 +140,19 @@ async function promptText(values: Values, entries: readonly Entry[]): Promise<st
   return stored.parse(JSON.parse(await values.text(event.body))).payload.content;
 }
 
-/** Lets a worker know what a control has put: the one that is there, or the next one when the task waits. */
-async function wake({ store, tell, hint }: ControlDeps, { taskId }: Head, own?: Entry): Promise<void> {
+/**
+ * Lets a worker know what a control has put: the one that is there, or the next one when the task waits. Once a worker
+ * has put something after it, it is known.
+ */
+async function wake(
+  { store, tell, hint }: ControlDeps,
+  { taskId }: Head,
+  entries: readonly Entry[],
+  asked: Control,
+): Promise<void> {
+  const own = entryOf(entries, asked);
   if (own?.end === undefined && own?.answer === undefined) return;
+  if (entries.some(({ place, control }) => place > own.place && control === undefined)) return;
   await tell(taskId);
   if (own.end !== undefined) return;
   // Read after the answer is put: a worker that leaves meanwhile looks at the journal once more after it has left.

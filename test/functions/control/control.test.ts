@@ -103,6 +103,11 @@ test("a reply is put with its event and wakes the worker of a task that waits", 
   assert.deepEqual(await entries(taskId), before);
   assert.equal((await events(taskId)).length, 3);
   assert.equal(world.hints.splice(0).length, 1);
+
+  // Once a worker has put something since, it knows.
+  await put(taskId, () => ({ claim: true }));
+  assert.deepEqual(await send(taskId, "input_reply", { revision: 3, a2a: { input: "blue" } }), ACK);
+  assert.deepEqual(world.hints.splice(0), []);
 });
 
 test("a reply is told to the worker that is there, and gives no hint", async () => {
@@ -230,7 +235,7 @@ test("approval: only an explicit one; anything else is asked for again", async (
   await put(taskId, (asked) => ({ opens: [{ name: "go", kind: "approve", asked }] }), "Deploy 7?");
   assert.deepEqual(await send(taskId, "auth_reply", { revision: 3, a2a: {} }), ACK);
   assert.deepEqual(await send(taskId, "auth_reply", { revision: 4, a2a: { approve: "yes" } }), ACK);
-  const again = "AUTH_REQUIRED expected approve to be true or false\nDeploy 7?";
+  const again = "AUTH_REQUIRED expected approve to be true or false\n\nDeploy 7?";
   assert.deepEqual((await events(taskId)).slice(2), [`3 status ${again}`, `4 status ${again}`]);
   assert.deepEqual(world.hints.splice(0), []);
   // A second thought that has not seen the last question does not count; the next one does.
@@ -284,7 +289,7 @@ test("a large prompt and a large reply go by way of the bucket", async () => {
   await send(taskId, "input_reply", { revision: 4, a2a: `${large}x` });
   assert.match(
     (await events(taskId)).at(-1) ?? "",
-    /^4 status INPUT_REQUIRED expected a reply of at most 262144 bytes, got 262145\n\?{40000}$/,
+    /^4 status INPUT_REQUIRED expected a reply of at most 262144 bytes, got 262145\n\n\?{40000}$/,
   );
   await send(taskId, "input_reply", { revision: 5, a2a: large });
   assert.equal((await events(taskId)).at(-1), "5 status WORKING input received");
