@@ -25,6 +25,8 @@ export interface SimulationOptions extends Trouble {
   readonly policy?: object;
   /** What the clock shows first. */
   readonly startsAt?: Date;
+  /** How long a handler may take in real time without getting anywhere, in milliseconds; ten seconds unless said. */
+  readonly patienceMs?: number;
 }
 
 /** What somebody asks of the agent. */

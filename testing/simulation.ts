@@ -28,9 +28,8 @@ const START = Date.UTC(2030, 0, 1);
 const REDELIVERY_MS = 2_000;
 /** Longer than the engine looks whether a handler still does something. */
 const QUIET_MS = 15;
-/** How long a handler may take in real time without getting anywhere. */
 const PATIENCE_MS = 10_000;
-/** The same while the clock is moved on purpose: then a handler that hangs may be what is tested. */
+/** The patience while the clock is moved on purpose: then a handler that hangs may be what is tested. */
 const SHORT_PATIENCE_MS = 250;
 
 /**
@@ -53,6 +52,7 @@ export class Simulation {
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
   readonly #fate: (write: Write) => Fate;
+  readonly #patienceMs: number;
   readonly #skewMs: NonNullable<Trouble["skewMs"]>;
   readonly #copies: () => readonly number[];
   #messages = 0;
@@ -64,9 +64,10 @@ export class Simulation {
   #failures: unknown[] = [];
 
   constructor(agent: Agent, options: SimulationOptions = {}) {
-    const { settings = {}, policy = {}, startsAt } = options;
+    const { settings = {}, policy = {}, startsAt, patienceMs = PATIENCE_MS } = options;
     const { fate = () => undefined, skewMs = {}, copies = () => [0] } = options;
     this.#agent = agent;
+    this.#patienceMs = patienceMs;
     this.#skewMs = skewMs;
     this.#copies = copies;
     this.#fate = (write) => {
@@ -142,12 +143,12 @@ export class Simulation {
    */
   async until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
     for (;;) {
-      await this.#settle(PATIENCE_MS);
+      await this.#settle(this.#patienceMs);
       if (await done()) return;
       const busy = this.#workers.busy;
       if (busy !== undefined)
         throw new Error(
-          `${what}: not yet, for ${busy} since ${PATIENCE_MS / 1_000} s; simulated time stands still meanwhile, skip moves it on`,
+          `${what}: not yet, for ${busy} since ${this.#patienceMs / 1_000} s; simulated time stands still meanwhile, skip moves it on`,
         );
       const next = this.#next();
       if (next === undefined) throw new Error(`${what}: nothing more will happen`);

@@ -184,6 +184,30 @@ test("a handler that hangs is ended by the deadline that is skipped to", async (
   assert.equal((await t.outcome()).error?.code, "timeout");
 });
 
+test("a handler that hangs is told as such", async () => {
+  const hang = () => new Promise<string>(() => {});
+  const inside = await startTask(
+    agentOf((step) => step.branch("in").run("hang", hang)),
+    { patienceMs: 50 },
+  );
+  await assert.rejects(inside.outcome(), /step "in\/hang" runs since 0.05 s.*skip moves it on/);
+  const outside = await startTask(agentOf(hang), { patienceMs: 50 });
+  await assert.rejects(outside.untilWaiting(), /the handler waits for something that is no step/);
+});
+
+test("a worker may be killed while a step's function runs", async () => {
+  let runs = 0;
+  const t = await startTask(
+    agentOf(async (step) =>
+      step.run("once", () => {
+        if (++runs === 1) t.crash();
+        return `run ${runs}`;
+      }),
+    ),
+  );
+  assert.equal((await t.outcome()).text, "run 2");
+});
+
 test("a step that fails is tried again, and fails for good", async () => {
   let attempts = 0;
   const t = await startTask(
