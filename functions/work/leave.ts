@@ -1,12 +1,9 @@
 import { delaySeconds } from "../../shared/config/timing.ts";
 import type { Run } from "../../shared/steps/run.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
-import { deadlineOf, stateOf } from "../../shared/tasks/fold.ts";
+import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
 import type { Claim } from "./claim.ts";
-
-/** What is left of a task when its items are deleted must still be told, in milliseconds. */
-const BEFORE_EXPIRY_MS = 24 * 60 * 60 * 1_000;
 
 /** Puts the end, and publishes it. */
 export async function end(
@@ -43,17 +40,17 @@ export async function finishWriting(claim: Claim, writer: Pick<Writer, "flush">)
  * @param until when to go on at the latest, in milliseconds since 1970
  * @throws TaskEnded, ClaimLost
  */
-export async function suspend(claim: Claim, until = Number.POSITIVE_INFINITY): Promise<void> {
+export async function suspend(
+  claim: Claim,
+  writer: Pick<Writer, "refresh">,
+  until = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const { head, view, journal, deps } = claim;
   const { store, clock, timing, hint } = deps;
   const { taskId, epoch } = head;
   const drained = journal.unpublished.length === 0;
   const dueAt = Math.round(
-    Math.min(
-      drained ? until : clock.now(),
-      deadlineOf(head, view),
-      Math.max(clock.now(), head.expiresAt * 1_000 - BEFORE_EXPIRY_MS),
-    ),
+    Math.min(drained ? until : clock.now(), deadlineOf(head, view), Math.max(clock.now(), lifeEnd(head))),
   );
   const suspension = {
     epoch,
@@ -64,7 +61,7 @@ export async function suspend(claim: Claim, until = Number.POSITIVE_INFINITY): P
   };
   if (!(await store.suspend(taskId, suspension))) return;
   const { place } = journal;
-  await journal.refresh();
+  await writer.refresh();
   const wait = journal.place > place ? 0 : Math.max(0, dueAt - clock.now());
   // What is further off is found by `sweep`, which looks a period ahead.
   if (wait >= 2 * timing.sweepPeriodMs) return;

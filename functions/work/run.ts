@@ -7,14 +7,14 @@ import { Writer } from "../../shared/steps/writer.ts";
 import { deadlineOf } from "../../shared/tasks/fold.ts";
 import { keepBeating } from "./beat.ts";
 import type { Claim } from "./claim.ts";
-import { end, finishWriting } from "./leave.ts";
+import { end, finishWriting, suspend } from "./leave.ts";
 import { readTask, type TaskReading } from "./task.ts";
 
 /** Claims in a row that brought the task no further; then it is given up (docs/tasks.md, takeovers). */
 export const MAX_FRUITLESS_CLAIMS = 5;
 
 /**
- * Works on the task until it ends, waits, or is taken away. An end is put and published.
+ * Works on the task until it ends, waits, or is taken away. An end is put and published, a task that waits is left.
  *
  * @param died how many workers in a row have died without bringing the task further
  * @throws TaskEnded, ClaimLost
@@ -69,7 +69,7 @@ async function handle(
   careful: boolean,
 ): Promise<Run> {
   const { head, view, limit, deps } = claim;
-  const { values, telemetry, timing, clock, listen } = deps;
+  const { values, telemetry, timing, clock } = deps;
   const { writer, status } = writerOf(claim, (read.policy.statusEverySec * 1_000) / timing.scale);
   const engine = new Engine({
     head,
@@ -86,6 +86,19 @@ async function handle(
     },
   });
   claim.news = () => engine.news();
+  const run = await attended(claim, engine, writer, async () => {
+    const run = await runHandler({ skill: read.skill, task: read.task, head, engine, values });
+    if ("end" in run) await end(claim, writer, run);
+    else if (run.halt.kind === "suspended") await finishWriting(claim, writer);
+    return run;
+  });
+  if ("halt" in run && run.halt.kind === "suspended") await suspend(claim, writer, run.halt.until);
+  return run;
+}
+
+/** Does something while the worker shows that it lives, and hears of what others put into the journal. */
+async function attended<T>(claim: Claim, engine: Engine, writer: Writer, work: () => Promise<T>): Promise<T> {
+  const { clock, timing, listen } = claim.deps;
   const told = () =>
     void writer.refresh().catch((error: unknown) => {
       if (error instanceof TaskEnded) engine.halt({ kind: "ended" });
@@ -102,12 +115,9 @@ async function handle(
     },
     lost: () => engine.halt({ kind: "lost" }),
   });
-  const listening = listen(head.taskId, told).catch(() => () => {});
+  const listening = listen(claim.head.taskId, told).catch(() => () => {});
   try {
-    const run = await runHandler({ skill: read.skill, task: read.task, head, engine, values });
-    if ("end" in run) await end(claim, writer, run);
-    else if (run.halt.kind === "suspended") await finishWriting(claim, writer);
-    return run;
+    return await work();
   } finally {
     await beating.stop();
     (await listening)();

@@ -11,7 +11,7 @@ import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { Claim, takeOver } from "./claim.ts";
-import { publishEnd, suspend } from "./leave.ts";
+import { publishEnd } from "./leave.ts";
 import { runTask } from "./run.ts";
 
 /** What `work` needs besides the hint. */
@@ -53,10 +53,9 @@ export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt:
   }
 }
 
-/** Leaves a task that goes on elsewhere, later, or nowhere. */
+/** Leaves a task that goes on elsewhere, later, or nowhere. One that waits is left already. */
 async function leave(claim: Claim, halt: Halt): Promise<void> {
   claim.deps.telemetry.info("a task is left", { ...claim.fields(), why: halt.kind });
-  if (halt.kind === "suspended") return suspend(claim, halt.until);
-  await claim.outlet.drain();
+  if (halt.kind !== "suspended") await claim.outlet.drain();
   if (halt.kind === "broken") throw halt.error;
 }

@@ -1,7 +1,7 @@
 import type { Step } from "../agents/types.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
 import type { Clock } from "../tasks/clock.ts";
-import { deadlineOf, type View } from "../tasks/fold.ts";
+import { deadlineOf, lifeEnd, type View } from "../tasks/fold.ts";
 import type { Head, StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import type { Telemetry } from "../telemetry/index.ts";
@@ -72,8 +72,8 @@ export class Engine {
   readonly clock: Clock;
   readonly limit: number;
   readonly startedAt: number;
-  /** When the task's items may be deleted, in milliseconds since 1970. */
-  readonly expiresAt: number;
+  /** The last time at which the task may live, in milliseconds since 1970. */
+  readonly lifeEnd: number;
   readonly artifacts = new Artifacts();
   readonly lot: Lot;
   /** The question that is being put, for only one may be open. */
@@ -97,7 +97,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     this.taskId = options.head.taskId;
-    this.expiresAt = options.head.expiresAt * 1_000;
+    this.lifeEnd = lifeEnd(options.head);
     this.view = options.view;
     this.writer = options.writer;
     this.values = options.values;

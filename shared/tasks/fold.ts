@@ -83,12 +83,20 @@ export function fold(entries: Iterable<Entry>): View {
   return view;
 }
 
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** The last time at which a task may live: a day before its items are deleted, for its end must still be told. */
+export function lifeEnd({ expiresAt }: Pick<Head, "expiresAt">): number {
+  return expiresAt * 1_000 - DAY_MS;
+}
+
 /**
  * When the task is over at the latest, in milliseconds since 1970: what persons take is not the task's time, so while
  * a question is open there is no such time (docs/tasks.md, deadlines).
  */
-export function deadlineOf(head: Pick<Head, "deadline">, view: View): number {
-  return view.question === undefined ? head.deadline + view.personsMs : Number.POSITIVE_INFINITY;
+export function deadlineOf(head: Pick<Head, "deadline" | "expiresAt">, view: View): number {
+  if (view.question !== undefined) return Number.POSITIVE_INFINITY;
+  return Math.min(head.deadline + view.personsMs, Math.max(head.deadline, lifeEnd(head)));
 }
 
 /** The state that a live task is in, as its requester knows it. */

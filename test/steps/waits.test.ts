@@ -180,6 +180,18 @@ describe("step.ask", () => {
     assert.match(told[5] ?? "", /^INPUT_REQUIRED answer\.count: .*9.*\n\nHow many\?$/);
   });
 
+  test("takes any text where no schema is given, and asks again for what is none", async () => {
+    const taskId = await probe.start((step) => step.ask("name", "Your name?"));
+    await probe.answer(taskId, "");
+    await probe.answer(taskId, { no: "text" });
+    await probe.reply(taskId, "input_reply", undefined);
+    await probe.go();
+    assert.match((await probe.last(taskId))?.content ?? "", /^answer: expected a text\n\nYour name\?$/);
+    await probe.reply(taskId, "input_reply", { message: { parts: [{ kind: "text", text: "Ada" }] } });
+    await probe.go();
+    assert.equal((await probe.last(taskId))?.content, "Ada");
+  });
+
   test("gives up when its time is over, once and for all", async () => {
     const seen: string[] = [];
     const taskId = await probe.start(async (step) => {

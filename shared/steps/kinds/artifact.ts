@@ -18,7 +18,12 @@ export async function artifactStep(
   const text = toJson(ref, "artifact");
   const at = await durable(
     engine.writer.add({
-      step: { name: id, kind: "artifact", value: { text }, ms: Math.round(engine.clock.now() - started) },
+      step: {
+        name: id,
+        kind: "artifact",
+        value: { text },
+        ms: Math.max(0, Math.round(engine.clock.now() - started)),
+      },
       events: [{ kind: "artifact", artifact: ref, value }],
     }),
   );

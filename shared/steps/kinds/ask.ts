@@ -5,12 +5,15 @@ import { milliseconds } from "../duration.ts";
 import type { Done, Engine } from "../engine.ts";
 import { StepOptionError } from "../errors.ts";
 import { readInput } from "../input.ts";
+import { fromJson } from "../json.ts";
 import { MAX_QUESTION_MS, type Question, questionStep, type Read } from "./question.ts";
 
 /** The longest prompt, in characters: it must fit into an event, with the reason why it is put again. */
 export const MAX_PROMPT = 100_000;
 
 const approval = z.object({ approve: z.boolean(), denyReason: z.string().optional() });
+/** What an answer is without a schema. */
+const anyText = z.string().min(1, "expected a text");
 /** A reply as peers send it: what was typed, under `input` (docs/wire.md §9). */
 const wrapped = z.strictObject({ input: z.unknown() });
 
@@ -19,10 +22,10 @@ export function askStep(
   engine: Engine,
   id: string,
   prompt: string,
-  { schema = z.string(), timeout }: AskOptions<z.ZodType> = {},
+  { schema = anyText, timeout }: AskOptions<z.ZodType> = {},
 ): Promise<Done> {
   const read = async (text: string): Promise<Read> => {
-    const a2a: unknown = JSON.parse(text);
+    const a2a = fromJson(text);
     const reply = wrapped.safeParse(a2a);
     const input = await readInput(schema, readMessage(reply.success ? reply.data.input : a2a), "answer");
     return input.ok ? { kind: "value", value: input.value } : { kind: "unfit", reason: input.reason };
@@ -39,7 +42,7 @@ export function approveStep(
   { timeout, onTimeout = "throw" }: ApproveOptions = {},
 ): Promise<Done> {
   const read = async (text: string): Promise<Read> => {
-    const answer = approval.safeParse(JSON.parse(text));
+    const answer = approval.safeParse(fromJson(text));
     if (!answer.success) return { kind: "unfit", reason: "expected an explicit approval or denial" };
     const { approve, denyReason } = answer.data;
     if (approve) return { kind: "value", value: undefined };

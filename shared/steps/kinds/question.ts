@@ -1,3 +1,4 @@
+import { errorMessage } from "../../events/drafts.ts";
 import type { TaskState } from "../../wire/index.ts";
 import { durable } from "../durable.ts";
 import { DAY } from "../duration.ts";
@@ -6,8 +7,6 @@ import { reviveError, type StoredError } from "../failures.ts";
 
 /** How long a question waits that names no time, in milliseconds. */
 export const MAX_QUESTION_MS = 30 * DAY;
-/** What is left of a task when its items are deleted must still be told. */
-const BEFORE_EXPIRY_MS = DAY;
 
 /** What an answer comes to. */
 export type Read =
@@ -71,9 +70,8 @@ async function ask(
   try {
     await engine.begin(id);
     const now = engine.clock.now();
-    const latest = engine.expiresAt - BEFORE_EXPIRY_MS;
-    const until = again.until ?? Math.min(now + Math.min(timeoutMs, MAX_QUESTION_MS), latest);
-    const content = again.reason === undefined ? prompt : `${again.reason}\n\n${prompt}`;
+    const until = again.until ?? Math.min(now + Math.min(timeoutMs, MAX_QUESTION_MS), engine.lifeEnd);
+    const content = again.reason === undefined ? prompt : `${errorMessage(again.reason)}\n\n${prompt}`;
     await durable(
       writer.add({
         open: { name: id, kind, until },
