@@ -22,6 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), "sluice-research-"));
 writeFileSync(join(folder, "a.md"), LEASES);
 writeFileSync(join(folder, "b.txt"), OTHER);
 const server = createServer((request, answer) => {
+  if (request.url === "/never") return;
   if (request.url === "/page") answer.setHeader("content-type", "text/html").end(`<p>${OTHER}</p>`);
   else answer.writeHead(request.url === "/busy" ? 503 : 404).end();
 });
@@ -111,6 +112,21 @@ test("texts, files and pages are read side by side, and what cannot be read is t
     "only what may pass is tried again",
   );
   assert.ok(t.events.some(({ content }) => /^looked at 5 of 5: /.test(content)));
+});
+
+test("a long source is read up to the bound, one that never answers for its time", async () => {
+  const sources = [{ text: LEASES }, { url: `http://${host}/never` }];
+  const settings = { hosts: [host], maxBytes: 33, readWithinSec: 5 };
+  const t = await start({ data: { topic: "lease", sources }, settings });
+  await t.skip("10m");
+  await t.answer("all");
+  const { text } = await t.outcome();
+  assert.match(text, /- text 1: 1 passages; only its first 33 bytes were read\n/);
+  assert.match(
+    text,
+    /\/never: could not be read: step "source 2\/read": expected an attempt to take at most 5 s\n/,
+  );
+  assert.equal(t.steps.find(({ name }) => name === "source 2/read")?.attempts, 3);
 });
 
 test("a task that names no source is about the operator's texts", async () => {
