@@ -20,7 +20,7 @@ export interface BundleOptions {
   readonly deployment: DeploymentConfig;
   /** The files whose default exports `sluice:agents` lists. */
   readonly agentFiles: readonly string[];
-  /** Where each function gets its folder with `index.mjs` and its source map. */
+  /** Where each function gets its folder with `index.mjs`, its parts and their source maps. */
   readonly outDir: string;
   /** The repository's root, below which `functions/` lies. */
   readonly root?: string;
@@ -34,26 +34,39 @@ export interface Bundles {
 }
 
 /**
- * Bundles every function into one ES module of its own. The same sources give the same bytes wherever the result is
- * written, so that a deployment replaces only functions that changed.
+ * Bundles every function into a folder of its own. The same sources give the same bytes wherever the result is written,
+ * so that a deployment replaces only functions that changed.
  *
  * @throws esbuild's BuildFailure when a source is missing or does not parse
  */
 export async function bundleFunctions(options: BundleOptions): Promise<Bundles> {
+  const inputs = await Promise.all(FUNCTION_NAMES.map((name) => bundleFunction(name, options)));
+  return {
+    folders: {
+      bridge: join(options.outDir, "bridge"),
+      admit: join(options.outDir, "admit"),
+      control: join(options.outDir, "control"),
+      work: join(options.outDir, "work"),
+      sweep: join(options.outDir, "sweep"),
+    },
+    inputs: [...new Set(inputs.flat())],
+  };
+}
+
+/** Writes `index.mjs`, and beside it what is imported only when it is needed: a start does not wait for that. */
+async function bundleFunction(name: FunctionName, options: BundleOptions): Promise<string[]> {
   const root = options.root ?? ROOT;
   // Source maps hold paths relative to the output: a fixed one keeps the bytes free of the real place.
-  const nominal = join(root, ".cache", "functions");
+  const nominal = join(root, ".cache", "functions", name);
   const result = await build({
     absWorkingDir: root,
-    entryPoints: FUNCTION_NAMES.map((name) => ({
-      in: join(root, "functions", name, "handler.ts"),
-      out: `${name}/index`,
-    })),
+    entryPoints: [{ in: join(root, "functions", name, "handler.ts"), out: "index" }],
     outdir: nominal,
     outExtension: { ".js": ".mjs" },
     write: false,
     metafile: true,
     bundle: true,
+    splitting: true,
     platform: "node",
     target: "node24",
     format: "esm",
@@ -71,22 +84,13 @@ export async function bundleFunctions(options: BundleOptions): Promise<Bundles> 
     logLevel: "silent",
   });
   for (const { path, contents } of result.outputFiles) {
-    const file = join(options.outDir, relative(nominal, path));
+    const file = join(options.outDir, name, relative(nominal, path));
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, contents);
   }
-  return {
-    folders: {
-      bridge: join(options.outDir, "bridge"),
-      admit: join(options.outDir, "admit"),
-      control: join(options.outDir, "control"),
-      work: join(options.outDir, "work"),
-      sweep: join(options.outDir, "sweep"),
-    },
-    inputs: Object.keys(result.metafile.inputs)
-      .filter((path) => !path.startsWith(`${NAMESPACE}:`) && !path.includes("node_modules/"))
-      .map((path) => resolve(root, path)),
-  };
+  return Object.keys(result.metafile.inputs)
+    .filter((path) => !path.startsWith(`${NAMESPACE}:`) && !path.includes("node_modules/"))
+    .map((path) => resolve(root, path));
 }
 
 /** Resolves what exists in bundles only, and the package's own name wherever an agent lies. */

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
+import * as z from "zod";
 import { ROOT } from "../../infra/bundle.ts";
 import { synthesize } from "../../infra/synth.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
@@ -20,14 +22,42 @@ const folder = mkdtempSync(join(tmpdir(), "sluice-agents-"));
 const log = join(folder, "log");
 let asked = 0;
 /** The first who asks gets no answer: its worker is killed. */
-const server = createServer((_, answer) => {
-  if (++asked > 1) answer.end(TEXT);
+const server = createServer((request, answer) => {
+  if (request.url === "/v1/chat/completions") void model(request, answer);
+  else if (++asked > 1) answer.end(TEXT);
   else killWorkers();
 });
+
+const KEY = "sk-e2e-0123456789";
+/** Which turns the model was asked for, by how much it had said before. */
+const turns: number[] = [];
+
+/** A model behind an OpenAI-compatible interface: it calculates, then answers. The first who wants the answer dies. */
+async function model(request: IncomingMessage, answer: ServerResponse): Promise<void> {
+  const { messages } = chat.parse(await json(request));
+  const turn = messages.filter(({ role }) => role === "assistant").length + 1;
+  assert.equal(request.headers.authorization, `Bearer ${KEY}`);
+  turns.push(turn);
+  if (turn === 2 && turns.length === 2) return killWorkers();
+  const called = { name: "calculate", arguments: JSON.stringify({ expression: "6*7" }) };
+  const message =
+    turn === 1
+      ? { role: "assistant", content: null, tool_calls: [{ id: "c1", type: "function", function: called }] }
+      : { role: "assistant", content: `It is ${messages.at(-1)?.content}.` };
+  answer.setHeader("content-type", "application/json").end(
+    JSON.stringify({
+      choices: [{ index: 0, message, finish_reason: turn === 1 ? "tool_calls" : "stop" }],
+      usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 },
+    }),
+  );
+}
+
+const chat = z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) });
 let sluice: Sluice;
 
 before(async () => {
   await once(server.listen(0, "127.0.0.1"), "listening");
+  writeFileSync(join(folder, "key"), KEY);
   writeFileSync(
     join(folder, "agents.yaml"),
     JSON.stringify({
@@ -35,6 +65,14 @@ before(async () => {
       defaults: { acceptFromRuntimes: [SENDER] },
       agents: {
         research: { hosts: [host()] },
+        llm: {
+          model: {
+            provider: "openai-compatible",
+            baseUrl: `http://${host()}/v1`,
+            name: "small",
+            apiKey: `file:${join(folder, "key")}`,
+          },
+        },
         "deploy-gate": {
           graceSec: 2,
           targets: { shop: ["sh", "-c", `echo "$PPID $SLUICE_TASK" >> ${log}; sleep 1; echo up`] },
@@ -129,4 +167,14 @@ test("deploy-gate goes on after kill -9 of its worker, and tells its command tha
     deployments().map(([, task]) => task),
     [taskId, taskId],
   );
+});
+
+test("llm goes on after kill -9 of its worker, and asks for no stored turn again", async () => {
+  const { taskId } = await sluice.peer.ask("acme-llm", { a2a: "What is 6 times 7?", channelRef: "llm" });
+  assert.equal(await completed(taskId), "It is 42.");
+  assert.deepEqual(turns, [1, 2, 2]);
+  const events = await eventsOf(taskId);
+  const { elapsed_ms, ...metrics } = events.at(-1)?.result?.metrics ?? {};
+  assert.deepEqual(metrics, { turns: 2, tool_calls: 1, input_tokens: 20, output_tokens: 2 });
+  assert.equal(JSON.stringify(events).includes(KEY), false);
 });

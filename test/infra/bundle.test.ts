@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -57,18 +57,44 @@ test("bundles are minified and have source maps that lead to our files and hold 
 
 test("the same sources give the same bytes, wherever they are written", async () => {
   const again = await bundle("second");
-  for (const name of FUNCTION_NAMES)
-    for (const file of ["index.mjs", "index.mjs.map"])
+  for (const name of FUNCTION_NAMES) {
+    const files = readdirSync(bundles.folders[name]).sort();
+    assert.deepEqual(readdirSync(again.folders[name]).sort(), files);
+    for (const file of files)
       assert.ok(
         readFileSync(join(bundles.folders[name], file)).equals(readFileSync(join(again.folders[name], file))),
         `${name}/${file}`,
       );
+  }
 });
 
 test("only the function that runs agents carries them", () => {
   const carries = (name: (typeof FUNCTION_NAMES)[number]) =>
     readFileSync(join(bundles.folders[name], "index.mjs.map"), "utf8").includes("agents/digest.ts");
   assert.deepEqual(FUNCTION_NAMES.filter(carries), ["work"]);
+});
+
+test("what an agent imports when it needs it is in the bundle, and a start does not load it", async () => {
+  const folder = bundles.folders.work;
+  const script = `
+    import { registerHooks } from "node:module";
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context); } });
+    await import(${JSON.stringify(pathToFileURL(join(folder, "index.mjs")).href)});
+    process.stdout.write(JSON.stringify(loaded), () => process.exit(0));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: scratch,
+    env: ENVIRONMENT,
+  });
+  const withSdk = readdirSync(folder)
+    .filter((file) => file.endsWith(".mjs"))
+    .filter((file) => readFileSync(join(folder, `${file}.map`), "utf8").includes("node_modules/ai/"));
+  assert.ok(withSdk.length > 0);
+  assert.match(stdout, /\/index\.mjs"/);
+  assert.deepEqual(
+    withSdk.filter((file) => stdout.includes(file)),
+    [],
+  );
 });
 
 test("the inputs are our own files", () => {
