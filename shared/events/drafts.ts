@@ -22,7 +22,13 @@ export type EventDraft =
       readonly content?: string;
       readonly error?: { readonly code: ErrorCode; readonly message: string };
     }
-  | { readonly kind: "artifact"; readonly artifact: ArtifactRef; readonly value: ValueRef }
+  | {
+      readonly kind: "artifact";
+      readonly artifact: ArtifactRef;
+      readonly value: ValueRef;
+      /** The task's state, working unless it is said. */
+      readonly state?: TaskState;
+    }
   | {
       readonly kind: "result";
       readonly state: TaskState;
@@ -47,7 +53,7 @@ export function wireEvent(task: TaskRef, draft: EventDraft, revision: number, at
     case "status":
       return statusEvent(task, { ...draft, revision }, createdAt);
     case "artifact":
-      return artifactEvent(task, { artifact: draft.artifact, revision }, createdAt);
+      return artifactEvent(task, { ...draft, revision }, createdAt);
     case "result":
       return resultEvent(
         task,

@@ -174,13 +174,14 @@ export class Writer {
     const steps: StoredStep[] = [];
     const opens: OpenedStep[] = [];
     // While a question is open the task stays in its state, or nobody could answer it any more.
-    if (text !== undefined) drafts.push({ kind: "status", state: stateOf(this.#view), content: text });
+    const state = stateOf(this.#view);
+    if (text !== undefined) drafts.push({ kind: "status", state, content: text });
     for (const { step, open, asks, events, unless } of items) {
       if (unless?.() === true) continue;
       if (step !== undefined) steps.push(step);
       if (open !== undefined)
         opens.push(asks === true ? { ...open, asked: at.revision + drafts.length + 1 } : open);
-      drafts.push(...(events ?? []));
+      for (const event of events ?? []) drafts.push(event.kind === "artifact" ? { ...event, state } : event);
     }
     if (drafts.length === 0 && steps.length === 0 && opens.length === 0 && end === undefined)
       return undefined;

@@ -85,21 +85,30 @@ export function statusEvent(
   });
 }
 
-/** An artifact that is in the object store. A small text may be given in `content` too. */
+/**
+ * An artifact that is in the object store. A small text may be given in `content` too.
+ *
+ * @param of.state the task's, which the event must not hide: `TASK_STATE_WORKING` unless it is said
+ */
 export function artifactEvent(
   task: TaskRef,
-  of: { readonly revision: number; readonly artifact: ArtifactRef; readonly content?: string },
+  of: {
+    readonly revision: number;
+    readonly artifact: ArtifactRef;
+    readonly state?: TaskState;
+    readonly content?: string;
+  },
   createdAt: string,
 ): WireEvent {
   const { taskId } = task;
-  const { revision, artifact } = of;
+  const { revision, artifact, state = "TASK_STATE_WORKING" } = of;
   return taskEvent("artifact", task, createdAt, {
     messageId: artifact.id,
     revision,
     msgId: msgIdOf({ kind: "artifact", ...partsOf(task), artifactId: artifact.id, revision }),
     payload: {
       taskId,
-      state: "TASK_STATE_WORKING",
+      state,
       content: contentOf(of),
       error: wireError(),
       revision,

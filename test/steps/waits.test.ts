@@ -266,12 +266,19 @@ describe("step.ask", () => {
       await step.run("work", () => 1);
       step.status("nearly there");
       await step.run("more", () => 2);
+      await step.artifact("draft", "a draft");
       return `Hello ${await asked}`;
     });
     assert.ok(await waiting(taskId));
     const events = await probe.events(taskId);
-    assert.ok(events.some(({ content }) => content === "nearly there"));
-    assert.equal(events.at(-1)?.state, "TASK_STATE_INPUT_REQUIRED");
+    assert.deepEqual(
+      events.slice(1).map(({ kind, state, content }) => `${kind} ${state} ${content}`),
+      [
+        "status TASK_STATE_INPUT_REQUIRED Your name?",
+        "status TASK_STATE_INPUT_REQUIRED nearly there",
+        "artifact TASK_STATE_INPUT_REQUIRED ",
+      ],
+    );
     await probe.answer(taskId, "Ada");
     assert.equal((await probe.last(taskId))?.content, "Hello Ada");
   });
