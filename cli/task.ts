@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { jetstream } from "@nats-io/jetstream";
+import { JetStreamApiError, jetstream } from "@nats-io/jetstream";
 import { errors, type NatsConnection } from "@nats-io/transport-node";
 import { isTerminal, type TaskEvent, taskIdOf, taskMessage } from "../shared/wire/index.ts";
 import { CliError, EXIT, TimedOut } from "./errors.ts";
@@ -34,6 +34,8 @@ export interface Sent {
 const SUMMARY_LENGTH = 120;
 const PUBLISH_TIMEOUT_MS = 5_000;
 const PUBLISH_ATTEMPTS = 3;
+/** What a stream says of a message larger than it takes; not among the client's named codes. */
+const MESSAGE_TOO_LARGE = 10054;
 
 /**
  * Publishes a task as a peer does, and waits until the stream has it. Trying again is safe: the message's id makes it
@@ -84,6 +86,8 @@ export async function publish(
       const { duplicate } = await jetstream(nc).publish(subject, body, options);
       return duplicate;
     } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === MESSAGE_TOO_LARGE)
+        throw new CliError(EXIT.usage, `the message has ${size} bytes as encoded; its stream takes less`);
       // The answer was lost with the connection, and perhaps only the answer.
       const isLost = error instanceof errors.TimeoutError || error instanceof errors.RequestError;
       if (!isLost || attempt === PUBLISH_ATTEMPTS) throw error;

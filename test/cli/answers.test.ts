@@ -177,6 +177,11 @@ test("an answer must be one, and what its option says", async () => {
       (error) => error instanceof CliError && error.exitCode === 2 && expected.test(error.message),
     );
   assert.equal((await sluice("reply", "task_1")).code, 2);
+
+  const args = ["reply", await asked(INPUT), "--file", "-", "--nats", stage.nats.url];
+  const { code, stderr } = await run(args, { cwd, stdin: "x".repeat(262_144) });
+  assert.equal(code, 2);
+  assert.match(stderr, /the message has \d+ bytes as encoded; its stream takes less/);
 });
 
 test("ask, status and watch say who must answer, and how", async () => {
