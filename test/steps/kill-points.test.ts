@@ -85,7 +85,10 @@ async function goThrough({ fate = () => undefined, answerAt, ...trouble }: Plan)
   let answered = 0;
   let answering: Promise<unknown> | undefined;
   const events = () => simulation?.publisher.events(taskId).map(({ event }) => event) ?? [];
-  const asked = () => events().filter(({ state }) => /_REQUIRED$/.test(state)).length > answered;
+  const asked = () => {
+    const questions = events().filter(({ state }) => /_REQUIRED$/.test(state));
+    return new Set(questions.map(({ revision }) => revision)).size > answered;
+  };
   const answer = () => {
     const [kind, a2a] = ANSWERS[answered++] ?? [];
     if (kind === undefined) throw new Error("there are more questions than answers");
