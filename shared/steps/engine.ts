@@ -76,8 +76,8 @@ export class Engine {
   readonly lifeEnd: number;
   readonly artifacts = new Artifacts();
   readonly lot: Lot;
-  /** The question that is being put, for only one may be open. */
-  asking: string | undefined;
+  /** The questions that are put and whose answers are not read: only one may be open. */
+  readonly asked = new Set<string>();
   readonly #head: Head;
   readonly #status: StatusLine;
   readonly #telemetry: Telemetry;

@@ -5,6 +5,7 @@ import { ApprovalDenied, ReplyTimeout, type Step } from "../../shared/agents/ind
 import { MAX_DURATION, milliseconds } from "../../shared/steps/duration.ts";
 import { MAX_PROMPT } from "../../shared/steps/kinds/ask.ts";
 import { Probe } from "../support/probe.ts";
+import { until } from "../support/until.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -245,6 +246,37 @@ describe("step.ask", () => {
     assert.equal((await probe.told(taskId)).at(-1), "INPUT_REQUIRED B?");
     await probe.answer(taskId, "2");
     assert.equal((await probe.last(taskId))?.content, "1 2");
+  });
+
+  test("a question whose answer does not fit comes before the next one", async () => {
+    const schema = z.coerce.number();
+    for (const inProcess of [false, true]) {
+      const release = Promise.withResolvers<number>();
+      const hint = await probe.admit(async (step) => {
+        const asked = [step.ask("a", "A?", { schema }), step.ask("b", "B?")];
+        if (inProcess) await step.run("work", () => release.promise);
+        return (await Promise.all(asked)).join(" ");
+      });
+      const { taskId } = hint;
+      const working = probe.world.work(hint);
+      const last = async () => (await probe.told(taskId)).at(-1) ?? "";
+      const asks = async (pattern: RegExp) => {
+        probe.world.skip(inProcess ? probe.world.timing.beatMs : 0);
+        await until("it is asked", async () => pattern.test(await last()));
+      };
+      await asks(/^INPUT_REQUIRED A\?$/);
+      if (!inProcess) await working;
+      await probe.answer(taskId, "one");
+      await asks(/^INPUT_REQUIRED answer: .*\n\nA\?$/);
+      await probe.answer(taskId, "1");
+      await asks(/^INPUT_REQUIRED B\?$/);
+      await probe.answer(taskId, "2");
+      probe.world.skip(probe.world.timing.beatMs);
+      release.resolve(1);
+      await working;
+      await probe.go();
+      assert.equal((await probe.last(taskId))?.content, "1 2");
+    }
   });
 
   test("a question that the handler no longer asks gives way to the one that it asks", async () => {

@@ -32,6 +32,17 @@ export interface Question {
  * with the reason, until the question's time is over.
  */
 export async function questionStep(engine: Engine, id: string, question: Question): Promise<Done> {
+  const { view, asked, lot } = engine;
+  if (view.open.has(id)) asked.add(id);
+  try {
+    return await answered(engine, id, question);
+  } finally {
+    asked.delete(id);
+    lot.poke();
+  }
+}
+
+async function answered(engine: Engine, id: string, question: Question): Promise<Done> {
   const { view, clock, lot } = engine;
   for (;;) {
     const answer = view.answers.get(id);
@@ -49,40 +60,35 @@ export async function questionStep(engine: Engine, id: string, question: Questio
   }
 }
 
-/** Puts the question as soon as no other is open; one that the handler no longer asks gives way. */
+/** Puts the question as soon as no other is open or unread; one that the handler no longer asks gives way. */
 async function ask(
   engine: Engine,
   id: string,
   { kind, state, prompt, timeoutMs }: Question,
   again: { readonly until?: number | undefined; readonly reason?: string },
 ): Promise<void> {
-  const { view, lot, writer } = engine;
-  const free = () =>
-    engine.asking === undefined && (view.question === undefined || view.question.name === id);
+  const { view, asked, lot, writer } = engine;
+  asked.delete(id);
+  const free = () => asked.size === 0 && (view.question === undefined || view.question.name === id);
   const abandoned = () =>
-    engine.asking === undefined && view.question !== undefined && !engine.called(view.question.name);
+    asked.size === 0 && view.question !== undefined && !engine.called(view.question.name);
   let given = false;
   while (!free() && !(given && abandoned())) {
     await lot.park({ ready: free, stalled: abandoned });
     given = true;
   }
-  engine.asking = id;
-  try {
-    await engine.begin(id);
-    const now = engine.clock.now();
-    const until = again.until ?? Math.min(now + Math.min(timeoutMs, MAX_QUESTION_MS), engine.lifeEnd);
-    const content = again.reason === undefined ? prompt : `${errorMessage(again.reason)}\n\n${prompt}`;
-    await durable(
-      writer.add({
-        open: { name: id, kind, until },
-        asks: true,
-        events: [{ kind: "status", state, content }],
-      }),
-    );
-  } finally {
-    engine.asking = undefined;
-  }
-  lot.poke();
+  asked.add(id);
+  await engine.begin(id);
+  const now = engine.clock.now();
+  const until = again.until ?? Math.min(now + Math.min(timeoutMs, MAX_QUESTION_MS), engine.lifeEnd);
+  const content = again.reason === undefined ? prompt : `${errorMessage(again.reason)}\n\n${prompt}`;
+  await durable(
+    writer.add({
+      open: { name: id, kind, until },
+      asks: true,
+      events: [{ kind: "status", state, content }],
+    }),
+  );
 }
 
 /** Stores that nobody answered, so that a late answer changes nothing; unless one has come meanwhile. */

@@ -291,6 +291,40 @@ describe("what persons take", () => {
   });
 });
 
+test("clocks five minutes apart change no outcome", async () => {
+  const { world } = probe;
+  const runs: string[] = [];
+  const handle = async (step: Step) => {
+    const times = [step.now().getTime()];
+    for (const minutes of [1, 4, 9]) {
+      await step.sleep(`sleep ${minutes}`, minutes * MINUTE);
+      await step.run(`run ${minutes}`, () => runs.push(`run ${minutes}`));
+      times.push(step.now().getTime());
+    }
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+    );
+    return "done";
+  };
+  const hint = await probe.admit(handle, { delivery: { timeoutSec: 3_600 } });
+  world.hints.push({ hint, delaySec: 0 });
+  let turn = 0;
+  while ((await probe.view(hint.taskId)).end === undefined) {
+    assert.ok(turn < 100, "it goes on");
+    for (const taken of world.hints.splice(0)) {
+      world.skip(taken.delaySec * 1_000);
+      const skew = [5, -5, 0][turn++ % 3] ?? 0;
+      const now = () => world.now() + skew * MINUTE;
+      await world.work(taken.hint, { clock: { now, timer: world.clock.timer }, endsAt: now() + 900_000 });
+    }
+    world.skip(MINUTE);
+    await world.sweep();
+  }
+  assert.equal((await probe.last(hint.taskId))?.content, "done");
+  assert.deepEqual(runs, ["run 1", "run 4", "run 9"]);
+});
+
 describe("claims", () => {
   test("that leave their task in good order are not counted as dead, however many", async () => {
     const taskId = await probe.start(async (step) => {
