@@ -48,8 +48,7 @@ export async function answer(
     );
     out.done();
     out.line(isTerminal(effect.state) ? endText(effect, out.colours) : eventLine(effect, out.colours));
-    const wait = waitText(effect);
-    if (wait !== "") out.line(wait);
+    if (isQuestion(effect)) out.line(waitText(effect));
     return exitCodeOf(effect, answering);
   });
 }

@@ -41,7 +41,8 @@ export function sendControl(
   return publish(nc, controlMessage({ ...parties, ...of, revision: revision + 1, createdAt }));
 }
 
-/** Whether an event asks its task's sender for something. */
-export function isQuestion({ state }: Pick<TaskEvent, "state">): boolean {
+/** Whether a task, or an event of it, asks for something. An artifact tells the task's state, but asks nothing. */
+export function isQuestion({ state, kind }: Pick<TaskEvent, "state"> & Partial<TaskEvent>): boolean {
+  if (kind === "artifact") return false;
   return state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED";
 }

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import * as z from "zod";
+import { isQuestion } from "./control.ts";
 import { EXIT } from "./errors.ts";
 import { eventsOf, openEvents } from "./events.ts";
 import { common, runtime, withCommon } from "./options.ts";
@@ -33,8 +34,7 @@ async function watch({ from, ...given }: Options): Promise<number> {
       out.line(
         `${out.colours.dim(time)}  ${event.from} → ${event.to}${task}  ${eventLine(event, out.colours)}`,
       );
-      const wait = waitText(event);
-      if (wait !== "") out.line(`${" ".repeat(time.length)}  ${out.colours.yellow(wait)}`);
+      if (isQuestion(event)) out.line(`${" ".repeat(time.length)}  ${out.colours.yellow(waitText(event))}`);
     }
     return EXIT.ok;
   });
