@@ -17,6 +17,8 @@ export class Claim {
   readonly outlet: Outlet;
   /** Called when the view has changed. */
   news: () => void = () => {};
+  /** Called with what somebody else has put. */
+  found: () => void = () => {};
   #beat: number;
 
   constructor(deps: WorkDeps, head: Head, limit: number) {
@@ -36,6 +38,7 @@ export class Claim {
         foldEntry(this.view, entry);
         this.news();
       },
+      found: () => this.found(),
     });
     const resumed = head.epoch > 1;
     this.outlet = new Outlet({

@@ -37,13 +37,14 @@ export async function finishWriting(claim: Claim, writer: Pick<Writer, "flush">)
  * Leaves a task that waits. Then it looks once more: whoever puts an answer does the reverse, puts it and then looks
  * whether the task waits, so that one of the two always sees the other (docs/tasks.md, suspension).
  *
- * @param until when to go on at the latest, in milliseconds since 1970
+ * @param options.until when to go on at the latest, in milliseconds since 1970
+ * @param options.missed whether somebody has put something since the handler was halted
  * @throws TaskEnded, ClaimLost
  */
 export async function suspend(
   claim: Claim,
   writer: Pick<Writer, "refresh">,
-  until = Number.POSITIVE_INFINITY,
+  { until = Number.POSITIVE_INFINITY, missed }: { until?: number | undefined; missed: () => boolean },
 ): Promise<void> {
   const { head, view, journal, deps } = claim;
   const { store, clock, timing, hint } = deps;
@@ -60,9 +61,8 @@ export async function suspend(
     dueAt,
   };
   if (!(await store.suspend(taskId, suspension))) return;
-  const { place } = journal;
   await writer.refresh();
-  const wait = journal.place > place ? 0 : Math.max(0, dueAt - clock.now());
+  const wait = missed() ? 0 : Math.max(0, dueAt - clock.now());
   // What is further off is found by `sweep`, which looks a period ahead.
   if (wait >= 2 * timing.sweepPeriodMs) return;
   try {

@@ -85,14 +85,19 @@ async function handle(
       if (careful) await claim.showLife(name).catch(() => {});
     },
   });
+  let late = false;
   claim.news = () => engine.news();
+  claim.found = () => {
+    late ||= engine.closed;
+  };
   const run = await attended(claim, engine, writer, async () => {
     const run = await runHandler({ skill: read.skill, task: read.task, head, engine, values });
     if ("end" in run) await end(claim, writer, run);
     else if (run.halt.kind === "suspended") await finishWriting(claim, writer);
     return run;
   });
-  if ("halt" in run && run.halt.kind === "suspended") await suspend(claim, writer, run.halt.until);
+  if ("halt" in run && run.halt.kind === "suspended")
+    await suspend(claim, writer, { until: run.halt.until, missed: () => late });
   return run;
 }
 

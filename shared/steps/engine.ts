@@ -136,6 +136,11 @@ export class Engine {
     return this.#abort.signal;
   }
 
+  /** Whether the run is over: what comes now reaches no step. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** Resolves when the run is to stop before its handler has. */
   get halted(): Promise<Halt> {
     return this.#halted.promise;
@@ -143,7 +148,7 @@ export class Engine {
 
   /** Whether any step waits for what others bring. */
   get listening(): boolean {
-    return this.lot.watching;
+    return this.lot.watching || this.asked.size > 0;
   }
 
   /** Whether the handler has called this step in this run. */

@@ -261,8 +261,10 @@ describe("step.ask", () => {
       const working = probe.world.work(hint);
       const last = async () => (await probe.told(taskId)).at(-1) ?? "";
       const asks = async (pattern: RegExp) => {
-        probe.world.skip(inProcess ? probe.world.timing.beatMs : 0);
-        await until("it is asked", async () => pattern.test(await last()));
+        await until("it is asked", async () => {
+          if (inProcess) probe.world.skip(probe.world.timing.beatMs);
+          return pattern.test(await last());
+        });
       };
       await asks(/^INPUT_REQUIRED A\?$/);
       if (!inProcess) await working;

@@ -9,8 +9,10 @@ import { until } from "../../support/until.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const probe = new Probe();
-const headOf = async (taskId: string) => {
-  const head = await probe.world.store.head(taskId);
+/** Progress is told at the end of a run only. */
+const quiet = new Probe({ statusEverySec: 3_600 });
+const headOf = async (taskId: string, of = probe) => {
+  const head = await of.world.store.head(taskId);
   assert.ok(head);
   return head;
 };
@@ -137,6 +139,28 @@ describe("an answer that lands while its worker leaves", () => {
       await probe.go();
       assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
     });
+
+  test("is not lost: at the place of the last progress text", async () => {
+    const hint = await quiet.admit(async (step) => {
+      const asked = asking(step);
+      await step.run("work", () => 1);
+      step.status("waiting for you");
+      return await asked;
+    });
+    const { world } = quiet;
+    const append: Store["append"] = async (...args) => {
+      const { opens, steps, events = [] } = args[1];
+      if (opens === undefined && steps === undefined && events.some(({ kind }) => kind === "status"))
+        await quiet.reply(hint.taskId, "input_reply", { input: "Ada" });
+      return world.store.append(...args);
+    };
+    await world.work(hint, { store: { ...world.store, append } });
+    assert.equal((await headOf(hint.taskId, quiet)).waiting, true);
+    await quiet.go();
+    assert.equal((await quiet.last(hint.taskId))?.content, "Hello Ada");
+    const told = await quiet.told(hint.taskId);
+    assert.ok(told.includes("WORKING waiting for you"), `${told}`);
+  });
 
   test("is found by the sweep when the hint cannot be sent", async () => {
     const hint = await probe.admit(asking);
