@@ -64,8 +64,10 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     host = await start(chosen, progress, interrupted);
     const deployment = await deploymentOf(chosen);
+    interrupted.throwIfAborted();
     const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
     if (chosen.once) return completed ? EXIT.ok : EXIT.failed;
+    interrupted.throwIfAborted(); // a signal that has fired does not fire again
     tellWhatNext(host, deployment, chosen, progress);
     await new Promise((resolve) => interrupted.addEventListener("abort", resolve, { once: true }));
     return EXIT.ok;

@@ -85,6 +85,27 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   assert.ok(readdirSync(join(run.dataDir, "logs")).includes("bridge.log"));
 });
 
+test("a signal that comes while the functions start stops it, though no first task runs", {
+  timeout: 120_000,
+}, async (t) => {
+  const agents = temporaryFolder("agents");
+  writeFileSync(
+    join(agents, "slow.ts"),
+    `import { defineAgent, skill } from "sluice";
+     import * as z from "zod";
+     await new Promise((done) => setTimeout(done, 2_500));
+     const task = skill({ name: "Wait", description: "Waits", input: z.string(), run: () => "waited" });
+     export default defineAgent({ id: "slow", description: "Waits", skills: { task } });`,
+  );
+  const config = join(agents, "agents.yaml");
+  writeFileSync(config, "deployment: local\n");
+  const run = start(t, "--nats-port", "0", "--agents-dir", agents, "--config", config);
+  await eventually(() => run.said().includes("starting the functions"));
+  run.child.kill("SIGINT");
+  assert.equal(await run.ended(), 130);
+  assert.deepEqual(processesOf(run.dataDir), []);
+});
+
 test("a second signal ends everything at once, even while it starts", async (t) => {
   const run = start(t, "--nats-port", "0");
   await eventually(() => processesOf(run.dataDir).length > 0);
