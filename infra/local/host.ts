@@ -5,6 +5,7 @@ import { SQSClient } from "@aws-sdk/client-sqs";
 import { awsSettings } from "./aws.ts";
 import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";
+import { FileTrouble } from "./file-trouble.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { functionEnvironment } from "./function-environment.ts";
 import { FunctionPool } from "./function-pool.ts";
@@ -86,7 +87,8 @@ async function prepare(options: HostOptions, closing: AsyncDisposableStack): Pro
   process.once("exit", killAll);
   closing.defer(() => void process.off("exit", killAll));
   const onTrouble = (message: string) => log({ type: "trouble", message });
-  return { options, dataDir, scale, processes, closing, progress, onTrouble };
+  const files = new FileTrouble(dataDir, onTrouble);
+  return { options, dataDir, scale, processes, closing, progress, onTrouble, files };
 }
 
 async function start(stage: Stage, assemblyDir: string): Promise<Host> {
@@ -95,7 +97,7 @@ async function start(stage: Stage, assemblyDir: string): Promise<Host> {
   const seen = (await options.route?.(parts.endpoints)) ?? parts.endpoints;
 
   progress("starting the functions");
-  const hostFile = new HostFile(join(dataDir, "host.json"));
+  const hostFile = new HostFile(join(dataDir, "host.json"), stage.files);
   closing.defer(() => hostFile.remove());
   const declared = readStack(assemblyDir, `${seen.sqs}/${ACCOUNT}`);
   const pools = makePools(stage, declared, parts, seen, () => hostFile.changed());
@@ -108,7 +110,7 @@ async function start(stage: Stage, assemblyDir: string): Promise<Host> {
 }
 
 function makePools(
-  { options, dataDir, processes, scale }: Stage,
+  { options, dataDir, processes, scale, files }: Stage,
   stack: Stack,
   { nats }: Parts,
   endpoints: Endpoints,
@@ -128,7 +130,7 @@ function makePools(
         starts,
         onChange,
         onLine: (line) => {
-          file.write(line);
+          files.attempt(() => file.write(line));
           options.log?.({ type: "line", functionName: name, line });
         },
       });
