@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
@@ -66,11 +67,11 @@ async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<vo
   });
   try {
     await journal.refresh();
-    if (!entries.some((entry) => entry.control?.messageId === asked.messageId))
+    if (!entries.some((entry) => causedBy(entry, asked)))
       entries.push(await journal.append((at) => draftOf(deps, head, asked, at)));
   } catch (error) {
     if (!(error instanceof TaskEnded)) throw error;
-    if (entries.at(-1)?.control?.messageId !== asked.messageId) {
+    if (!causedBy(entries.at(-1), asked)) {
       await catchUp(deps, head, entries);
       return repeatLast(deps, head, asked);
     }
@@ -83,13 +84,22 @@ async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<vo
   }
 }
 
+/** What tells a control from another: peers may use a message id for several. */
+function identityOf({ kind, messageId, revision }: Control): NonNullable<Entry["control"]> {
+  return { kind, messageId, revision };
+}
+
+function causedBy(entry: Entry | undefined, asked: Control): boolean {
+  return isDeepStrictEqual(entry?.control, identityOf(asked));
+}
+
 async function draftOf(
   { values }: ControlDeps,
   head: Head,
   asked: Control,
   at: { readonly revision: number; readonly at: number },
 ): Promise<Pick<Entry, "control" | "end" | "events">> {
-  const control = { kind: asked.kind, messageId: asked.messageId };
+  const control = identityOf(asked);
   if (asked.kind === "status") {
     const event: EventDraft = { kind: "status", state: "TASK_STATE_WORKING" };
     return { control, events: await storedEvents(values, head, [event], at) };
@@ -109,6 +119,6 @@ async function repeatLast({ store, publisher }: ControlDeps, head: Head, asked: 
   const last = await store.last(head.taskId);
   const event = last?.events?.at(-1);
   if (last === undefined || event === undefined) return;
-  if (last.control?.messageId === asked.messageId) return publisher.repeat(head, event, last.at);
+  if (causedBy(last, asked)) return publisher.repeat(head, event, last.at);
   await publisher.publish(head, event, asked.messageId);
 }

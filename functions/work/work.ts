@@ -15,6 +15,7 @@ import type { Store } from "../../shared/tasks/store.ts";
 import { patient, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { keepBeating } from "./beat.ts";
+import { ownStrays } from "./strays.ts";
 import { readTask } from "./task.ts";
 
 /** Claims in a row that stored nothing new; then the task is given up (docs/tasks.md, takeovers). */
@@ -183,7 +184,10 @@ class Worker {
     };
     const listening = listen(head.taskId, () => void told().catch(() => {})).catch(() => () => {});
     try {
-      const run = await runHandler({ skill: read.skill, task: read.task, head, engine, values, now });
+      const run = await ownStrays(
+        (error) => engine.halt({ kind: "threw", error }),
+        () => runHandler({ skill: read.skill, task: read.task, head, engine, values, now }),
+      );
       return "end" in run ? await this.#end(run, writer) : run;
     } finally {
       await beating.stop();

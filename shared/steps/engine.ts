@@ -17,6 +17,8 @@ export type Halt =
   | { readonly kind: "lost" }
   | { readonly kind: "suspended" }
   | { readonly kind: "deadline" }
+  /** The handler has left an error to nobody. */
+  | { readonly kind: "threw"; readonly error: unknown }
   | { readonly kind: "broken"; readonly error: unknown };
 
 /** The longest name of a step, in characters. */
@@ -104,7 +106,7 @@ export class Engine implements Step {
     const ran = this.#step(name, "run", async (id) => {
       const started = this.#now();
       const text = toJson(await fn({ signal: this.signal }), `the result of step ${JSON.stringify(id)}`);
-      const ms = this.#now() - started;
+      const ms = this.#since(started);
       const value = await durable(this.#values.keep(this.#taskId, text));
       await durable(this.#writer.add({ step: { name: id, kind: "run", value, ms } }));
       return text;
@@ -125,7 +127,7 @@ export class Engine implements Step {
       const text = toJson(ref, "artifact");
       await durable(
         this.#writer.add({
-          step: { name: id, kind: "artifact", value: { text }, ms: this.#now() - started },
+          step: { name: id, kind: "artifact", value: { text }, ms: this.#since(started) },
           events: [{ kind: "artifact", artifact: ref, value }],
         }),
       );
@@ -142,12 +144,22 @@ export class Engine implements Step {
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {
-    if (!this.#replaying) this.#telemetry.info(message, { ...fields, taskId: this.#taskId });
+    if (this.#replaying) return;
+    try {
+      this.#telemetry.info(message, { ...fields, taskId: this.#taskId });
+    } catch {
+      // A field that throws when it is looked at: no log line is worth a task.
+    }
   }
 
   /** Whether the handler still goes through what is stored, and so tells nothing new. */
   get #replaying(): boolean {
     return !this.#news && this.#replayed < this.#stored.size;
+  }
+
+  /** Milliseconds since then; a clock may be set back meanwhile. */
+  #since(started: number): number {
+    return Math.max(0, Math.round(this.#now() - started));
   }
 
   #register(ref: ArtifactRef): void {
@@ -198,7 +210,9 @@ export class Engine implements Step {
     else if (error instanceof ClaimLost) this.halt({ kind: "lost" });
     else if (error instanceof StoreError) this.halt({ kind: "broken", error: error.cause });
     else if (!this.signal.aborted) {
-      this.#telemetry.warn("a step has failed", { taskId: this.#taskId, step, ...errorFields(error) });
+      // Its message is the handler's, and may hold what a peer has sent: the requester reads it, logs do not.
+      const { errorName } = errorFields(error);
+      this.#telemetry.warn("a step has failed", { taskId: this.#taskId, step, errorName });
       throw error;
     }
     return never();
@@ -206,7 +220,7 @@ export class Engine implements Step {
 
   /** The step's identity: its name, and `#2`, `#3` when the name is used again after the first is done. */
   #enter(name: string): string {
-    if (typeof name !== "string" || name === "" || name.length > MAX_NAME)
+    if (typeof name !== "string" || name === "" || name.length > MAX_NAME || !name.isWellFormed())
       throw new StepNameError(
         `a step's name: expected 1 to ${MAX_NAME} characters, got ${JSON.stringify(name)}`,
       );

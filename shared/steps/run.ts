@@ -36,10 +36,22 @@ export function failure(head: Head, code: ErrorCode, message: string, now: numbe
 function thrown(error: unknown): string {
   try {
     if (error instanceof Error) return `${String(error.name)}: ${String(error.message)}`;
+    if (typeof error === "string") return `the handler threw ${error}`;
+    if (error === null || error === undefined) return `the handler threw ${error}`;
+    if (typeof error === "object" && "message" in error) return `the handler threw ${String(error.message)}`;
   } catch {
     return "the handler threw an error that does not say what it is";
   }
-  return `the handler threw ${typeof error === "string" ? error : typeof error}`;
+  return `the handler threw a value of type ${typeof error}`;
+}
+
+/** What handlers throw may be a proxy, which throws when it is asked what it is. */
+function isStoreError(error: unknown): error is StoreError {
+  try {
+    return error instanceof StoreError;
+  } catch {
+    return false;
+  }
 }
 
 /** What the task's deadline brings (docs/wire.md, deadlines). */
@@ -79,13 +91,14 @@ export async function runHandler(options: {
       return { end: { state: "TASK_STATE_COMPLETED" }, events: [result] };
     } catch (error) {
       engine.close();
-      if (error instanceof StoreError) return { halt: { kind: "broken", error: error.cause } };
+      if (isStoreError(error)) return { halt: { kind: "broken", error: error.cause } };
       return failure(head, "internal", thrown(error), now());
     }
   })();
-  const halted = engine.halted.then(
-    (halt): Run => (halt.kind === "deadline" ? timedOut(head, now()) : { halt }),
-  );
+  const halted = engine.halted.then((halt): Run => {
+    if (halt.kind === "deadline") return timedOut(head, now());
+    return halt.kind === "threw" ? failure(head, "internal", thrown(halt.error), now()) : { halt };
+  });
   try {
     return await Promise.race([finished, halted]);
   } finally {

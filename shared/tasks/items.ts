@@ -54,7 +54,7 @@ export const entry = z.object({
   steps: z.array(storedStep).optional(),
   events: z.array(storedEvent).optional(),
   /** The control that caused the entry. */
-  control: z.object({ kind: z.string(), messageId: z.string() }).optional(),
+  control: z.object({ kind: z.string(), messageId: z.string(), revision: z.int() }).optional(),
   /** Nothing follows an entry with an end. */
   end: z.object({ state: taskState, code: errorCode.optional(), message: z.string().optional() }).optional(),
 });

@@ -289,6 +289,16 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:2: nats\.servers\[0\]: expected a URL nats:/,
   ],
   [
+    "a server with a password",
+    "deployment: a\nnats:\n  servers:\n    - nats://alice:hunter2@a.example:4222",
+    /^agents\.yaml:4: nats\.servers\[0\]: expected a URL without user and password: [^@]*credentials \(file:PATH[^@]*, got a text of 35 characters$/,
+  ],
+  [
+    "a server's port that is none",
+    "deployment: a\nnats: { servers: ['nats://a:65536'] }",
+    /^agents\.yaml:2: nats\.servers\[0\]: expected a URL .* with a port of at most 65535, got a text/,
+  ],
+  [
     "no server",
     "deployment: a\nnats: { servers: [] }",
     /^agents\.yaml:2: nats\.servers: expected at least 1 entries, got a list of 0$/,

@@ -156,11 +156,14 @@ test("options that make no sense end it with 2 and say what was expected", async
     [["--time-scale", ""], /Expected a number of at least 1/],
     [["--creds", "x"], /--creds and --ca are for the server that --nats names/],
     [["--nats", "x", "--nats-port", "1"], /cannot be used with option '--nats/],
+    [["--nats", "nats://127.0.0.1:99999"], /--nats: expected a URL .* port of at most 65535/],
+    [["--nats", "nats://alice:hunter,2@127.0.0.1:4222"], /--nats: expected a URL without user and password/],
     [["--nothing"], /unknown option '--nothing'/],
   ] as const) {
     const run = start(t, ...args);
     assert.equal(await run.ended(), 2);
     assert.match(run.said(), message);
+    assert.doesNotMatch(run.said(), /hunter/);
   }
 });
 
