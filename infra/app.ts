@@ -6,6 +6,7 @@ import type { BuildFailure } from "esbuild";
 import { readAgentsYaml, readIfThere } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
+import { readServerUrls } from "../shared/config/server-urls.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
 import { SluiceStack, stackName } from "./stack.ts";
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
   const agentsDir = resolve(ROOT, contextText(app, CONTEXT.agents) ?? "agents");
   const agentsYaml = resolve(ROOT, contextText(app, CONTEXT.config) ?? "agents.yaml");
   const nats = {
-    servers: contextText(app, CONTEXT.natsServers),
+    servers: checkedServers(contextText(app, CONTEXT.natsServers)),
     credentials: contextText(app, CONTEXT.natsCredentials),
   };
   const read: string[] = [];
@@ -46,6 +47,13 @@ async function main(): Promise<void> {
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
+}
+
+function checkedServers(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const read = readServerUrls(text);
+  if ("wrong" in read) throw new ConfigError(`context ${CONTEXT.natsServers}: ${read.wrong}`);
+  return read.urls.join(",");
 }
 
 function contextText(app: App, key: string): string | undefined {
