@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { defineAgent, FatalError, skill } from "sluice";
 import * as z from "zod";
@@ -12,6 +12,14 @@ export const MAX_ARGS = 64;
 export const MAX_ARG_LENGTH = 4_096;
 /** How long output may still come once a command has ended; only a process that left its group holds it open. */
 const LINGER_MS = 1_000;
+/** Set by a local host, which ends whatever carries it (docs/local-host.md). */
+const HOST_MARK = "SLUICE_LOCAL_HOST";
+/**
+ * Starts a command that the kernel kills when the worker ends, however it ends (prctl(2), PR_SET_PDEATHSIG): the next
+ * worker starts the command anew, and two must not run at once. It is util-linux's; in Lambda a sandbox ends as a whole.
+ */
+const LEASH = ["setpriv", "--pdeathsig", "KILL", "--"] as const;
+const LEASH_FAILED = /^setpriv: failed to execute .*: (.*)/;
 
 const name = z
   .string()
@@ -116,9 +124,18 @@ export interface Ran {
   stderr: { text: string; bytes: number; cut: number };
 }
 
+let known: readonly string[] | undefined;
+
+/** The leash, or nothing where there is none. */
+function leash(): readonly string[] {
+  const [program, ...args] = LEASH;
+  known ??= spawnSync(program, [...args, "true"]).status === 0 ? LEASH : [];
+  return known;
+}
+
 /**
  * Runs a command in a process group of its own and waits for its end. The whole group is killed when the time is up
- * and when `signal` fires.
+ * and when `signal` fires; the command does not outlive this process.
  *
  * @throws FatalError when the command cannot be started; the signal's reason when it fires
  */
@@ -127,8 +144,16 @@ export async function run(argv: readonly string[], timeoutMs: number, signal: Ab
   const [file = "", ...args] = argv;
   const started = performance.now();
   // Nothing of our own environment but the search path: it holds credentials.
-  const env = { PATH: process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin", HOME: tmpdir(), LANG: "C.UTF-8" };
-  const child = spawn(file, args, { cwd: tmpdir(), env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const PATH = process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin";
+  const mark = process.env[HOST_MARK];
+  const env = { PATH, HOME: tmpdir(), LANG: "C.UTF-8", ...(mark !== undefined && { [HOST_MARK]: mark }) };
+  const [program = file, ...rest] = [...leash(), file, ...args];
+  const child = spawn(program, rest, {
+    cwd: tmpdir(),
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const stdout = new HeadAndTail(KEPT_BYTES);
   const stderr = new HeadAndTail(KEPT_BYTES);
   child.stdout.on("data", (chunk: Buffer) => stdout.write(chunk));
@@ -162,6 +187,9 @@ export async function run(argv: readonly string[], timeoutMs: number, signal: Ab
       child.once("close", (code, name) => done([code, name]));
     });
     signal.throwIfAborted();
+    const [, whyNot] = LEASH_FAILED.exec(stderr.read().text) ?? [];
+    if (whyNot !== undefined && (exitCode === 126 || exitCode === 127))
+      throw new FatalError(`cannot run ${file}: ${whyNot}`);
     const durationMs = Math.round(performance.now() - started);
     return {
       exitCode,

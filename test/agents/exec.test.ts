@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import * as z from "zod";
 import exec, { HeadAndTail, KEPT_BYTES, MAX_ARG_LENGTH, MAX_ARGS, run, settings } from "../../agents/exec.ts";
+import { Processes } from "../../infra/local/processes.ts";
 import { FatalError } from "../../shared/agents/index.ts";
+import { isAlive } from "../local/support/host.ts";
 import { perform } from "./perform.ts";
 
 const node = process.execPath;
@@ -110,6 +113,45 @@ test("the signal kills the whole process group", async (t) => {
   for (let tries = 200; tries > 0 && left.some(alive); tries--) await sleep(10);
   assert.deepEqual(left.filter(alive), []);
   await assert.rejects(run([node, "-v"], 1_000, stop.signal), /stop it/);
+});
+
+/** A process that runs the agent's command, as a worker does; `pid` is the command's, which says its own. */
+async function worker(t: TestContext, env: Record<string, string>) {
+  const exec = JSON.stringify(new URL("../../agents/exec.ts", import.meta.url).href);
+  const dir = mkdtempSync(join(tmpdir(), "sluice-exec-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, "pid");
+  const command = `require("node:fs").writeFileSync(${JSON.stringify(file)}, String(process.pid));
+    setInterval(() => {}, 1000)`;
+  const argv = JSON.stringify([node, "-e", command]);
+  const script = `const { run } = await import(${exec}); await run(${argv}, 600000, AbortSignal.timeout(600000));`;
+  const child = spawn(node, ["--input-type=module", "-e", script], {
+    cwd: new URL("../..", import.meta.url),
+    env: { PATH: process.env.PATH, ...env },
+    stdio: "inherit",
+  });
+  t.after(() => child.kill("SIGKILL"));
+  while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
+  return { child, pid: Number(readFileSync(file, "utf8")) };
+}
+
+const noLeash = spawnSync("setpriv", ["--version"]).status !== 0 && "there is no setpriv here";
+
+test("a command dies with its worker", { skip: noLeash, timeout: 60_000 }, async (t) => {
+  const { child, pid } = await worker(t, {});
+  assert.equal(isAlive(pid), true);
+  child.kill("SIGKILL");
+  for (let tries = 1_000; tries > 0 && isAlive(pid); tries--) await sleep(10);
+  assert.equal(isAlive(pid), false);
+});
+
+test("a command carries the mark by which a local host ends it", { timeout: 60_000 }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "sluice-exec-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const processes = new Processes(dir);
+  const { pid } = await worker(t, { SLUICE_LOCAL_HOST: realpathSync(dir) });
+  assert.ok((await processes.endAll()) >= 2);
+  assert.equal(isAlive(pid), false);
 });
 
 test("a process left behind neither holds the result back nor stays", async () => {
