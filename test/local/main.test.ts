@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import test from "node:test";
@@ -113,6 +113,27 @@ test("a second signal ends everything at once, even while it starts", async (t) 
   run.child.kill("SIGINT");
   assert.equal(await run.ended(), 130);
   await eventually(() => processesOf(run.dataDir).length === 0);
+});
+
+test("a second signal while the stack is synthesized leaves neither a process nor a folder", async (t) => {
+  const agents = temporaryFolder("agents");
+  const pidFile = join(agents, "pid");
+  writeFileSync(
+    join(agents, "slow.ts"),
+    `import { writeFileSync } from "node:fs";
+     writeFileSync(${JSON.stringify(pidFile)}, String(process.pid));
+     await new Promise((done) => setTimeout(done, 600_000));`,
+  );
+  const run = start(t, "--nats-port", "0", "--agents-dir", agents);
+  const pid = await eventually(() => existsSync(pidFile) && Number(readFileSync(pidFile, "utf8")));
+  run.child.kill("SIGINT");
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 130);
+  await eventually(() => !isAlive(Number(pid)));
+  assert.deepEqual(
+    readdirSync(run.dataDir).filter((name) => name.includes("cdk.out")),
+    [],
+  );
 });
 
 test("a port that is taken ends it in words, with nothing left", async (t) => {
