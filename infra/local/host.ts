@@ -1,8 +1,8 @@
-import { mkdirSync, realpathSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { awsSettings } from "./aws.ts";
+import { openDataFolder } from "./data-folder.ts";
 import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";
 import { FileTrouble } from "./file-trouble.ts";
@@ -74,8 +74,7 @@ async function prepare(options: HostOptions, closing: AsyncDisposableStack): Pro
     signal?.throwIfAborted();
     log({ type: "progress", message });
   };
-  mkdirSync(options.dataDir, { recursive: true });
-  const dataDir = realpathSync(options.dataDir);
+  const dataDir = openDataFolder(options.dataDir);
   const lock = lockFolder(dataDir);
   closing.defer(() => lock.release());
 
