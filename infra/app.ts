@@ -65,12 +65,23 @@ function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && "errors" in error && "warnings" in error;
 }
 
+/** Such as a full disk: of Node's own, with the call that failed (Node.js: Errors, system errors). */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && "syscall" in error;
+}
+
+/** What the operator or an author wrote, or the disk, needs words, not a stack trace. */
+function wordsFor(error: unknown): string | undefined {
+  if (error instanceof ConfigError || Errors.isValidationError(error) || isBuildFailure(error))
+    return error.message;
+  return isSystemError(error) ? `the stack cannot be made: ${error.message}` : undefined;
+}
+
 try {
   await main();
 } catch (error) {
-  // What the operator or an author wrote needs words, not a stack trace.
-  if (!(error instanceof ConfigError) && !Errors.isValidationError(error) && !isBuildFailure(error))
-    throw error;
-  console.error(error.message);
+  const words = wordsFor(error);
+  if (words === undefined) throw error;
+  console.error(words);
   process.exitCode = 1;
 }

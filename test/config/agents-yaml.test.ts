@@ -202,6 +202,15 @@ test("whom an agent may delegate to", () => {
   );
 });
 
+/** Ten levels of ten aliases each. */
+function aliasBomb(): string {
+  const levels = Array.from({ length: 10 }, (_, level) => {
+    const of = level === 0 ? "x" : `*a${level - 1}`;
+    return `a${level}: &a${level} [${Array(10).fill(of).join(", ")}]`;
+  });
+  return `deployment: a\n${levels.join("\n")}`;
+}
+
 const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown section",
@@ -325,6 +334,8 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   ],
   ["a key twice", "deployment: a\ndeployment: b", /^agents\.yaml:2: Map keys must be unique$/],
   ["no YAML", "deployment: [a", /^agents\.yaml:1: /],
+  ["aliases without bound", aliasBomb(), /^agents\.yaml: Excessive alias count/],
+  ["an alias of nothing", "deployment: *nothing", /^agents\.yaml.*: .*nothing/],
   ["a list in place of a map", "- a", /^agents\.yaml:1: expected a map, got a list of 1$/],
 ];
 for (const [name, text, expected] of WRONG)

@@ -95,6 +95,16 @@ test("an error of an author's names the file", async () => {
   rmSync(join(agentsDir, "broken.ts"));
 });
 
+test("what the disk refuses, as when it is full, is said without a stack trace", async () => {
+  const app = join(ROOT, "infra", "app.ts");
+  const env = { PATH: process.env.PATH, CDK_OUTDIR: "/dev/null/out" };
+  await assert.rejects(promisify(execFile)(process.execPath, [app], { env }), (error) => {
+    assert.ok(error instanceof Error && "stderr" in error);
+    assert.match(String(error.stderr), /^the stack cannot be made: ENOTDIR: .*\n$/);
+    return true;
+  });
+});
+
 test("npx cdk synth works offline and without an account", async () => {
   const out = join(scratch, "cli");
   await promisify(execFile)("npx", ["cdk", "synth", "--quiet", "--output", out], {
