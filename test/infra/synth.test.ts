@@ -92,6 +92,11 @@ test("an error of an author's names the file", async () => {
   write("hello");
   writeFileSync(join(agentsDir, "broken.ts"), "export default 1;");
   await assert.rejects(run(), /broken\.ts: expected a default export made by defineAgent/);
+  writeFileSync(join(agentsDir, "broken.ts"), "process.exit(0);");
+  await assert.rejects(
+    run(),
+    /broken\.ts: the process ended with exit code 0 while this file was being imported$/,
+  );
   rmSync(join(agentsDir, "broken.ts"));
 });
 
