@@ -25,11 +25,9 @@ export function openDataFolder(path: string): string {
 
 /** What is said of a data folder, or of a file in it, that cannot be used. */
 export function unusable(path: string, cause: unknown, advice = ADVICE): HostError {
-  return new HostError(
-    "data_folder_unusable",
-    `${path}: cannot be used: ${messageOf(cause)}; ${advice}`,
-    { cause },
-  );
+  return new HostError("data_folder_unusable", `${path}: cannot be used: ${messageOf(cause)}; ${advice}`, {
+    cause,
+  });
 }
 
 /** Folder by folder: below /proc, Node's recursive mkdir tries for ever (Node 24). */

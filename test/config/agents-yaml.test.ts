@@ -349,6 +349,19 @@ test("every finding is told at once, one a line", () => {
     "agents.yaml:4: agents.exec.maxQueued: expected at least 1, got 0",
     "agents.yaml:3: agents.support.maxQueued: expected at least 1, got 0",
   ]);
+  const everywhere = `deployment: a
+nats: { server: x }
+defaults: { maxQueued: -1 }
+agents:
+  suport: {}
+  support: { maxConcurrent: -1 }
+`;
+  assert.deepEqual(complaint(everywhere).split("\n"), [
+    "agents.yaml:2: nats.server: unknown field",
+    "agents.yaml:3: defaults.maxQueued: expected at least 1, got -1",
+    "agents.yaml:5: agents.suport: expected an agent that has a file: exec, support",
+    "agents.yaml:6: agents.support.maxConcurrent: expected at least 0, got -1",
+  ]);
 });
 
 test("a field that an alias stands for is found where it was written", () => {
