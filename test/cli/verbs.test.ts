@@ -240,3 +240,11 @@ test("a NATS URL that is none, or that has a password in it, is refused in words
     assert.doesNotMatch(stdout + stderr, /hunter/);
   }
 });
+
+test("an empty channelRef is refused before anything is sent", async () => {
+  for (const channel of ["", " "]) {
+    const { code, stderr } = await sluice("ask", "digest", "hi", "--channel", channel);
+    assert.equal(code, 2);
+    assert.match(stderr, /^sluice: --channel: expected the channelRef of the agent, got an empty text$/m);
+  }
+});
