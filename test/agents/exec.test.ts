@@ -135,7 +135,8 @@ async function worker(t: TestContext, env: Record<string, string>) {
   return { child, pid: Number(readFileSync(file, "utf8")) };
 }
 
-const noLeash = spawnSync("setpriv", ["--version"]).status !== 0 && "there is no setpriv here";
+const SETPRIV = "setpriv";
+const noLeash = spawnSync(SETPRIV, ["--version"]).status !== 0 && "there is no setpriv here";
 
 test("a command dies with its worker", { skip: noLeash, timeout: 60_000 }, async (t) => {
   const { child, pid } = await worker(t, {});
