@@ -27,9 +27,7 @@ test("what cannot be a data folder is named, with what to do", { timeout: 10_000
   for (const [path, why] of cases)
     assert.throws(() => openDataFolder(path), {
       code: "data_folder_unusable",
-      message: new RegExp(
-        `^${path}: cannot be used: ${why}.*; choose another folder with --data$`,
-      ),
+      message: new RegExp(`^${path}: cannot be used: ${why}.*; choose another folder with --data$`),
     });
 });
 
