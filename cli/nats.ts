@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { serverUrl } from "../shared/config/deployment.ts";
+import { readServerUrls } from "../shared/config/server-urls.ts";
 import { connectNats } from "../shared/nats/connect.ts";
 import { NatsError } from "../shared/nats/errors.ts";
 import { CliError, EXIT } from "./errors.ts";
@@ -23,7 +23,7 @@ export interface NatsOptions {
  * @throws CliError `usage` when a URL is none
  */
 export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Home): Where {
-  const named = (options.nats ?? (env.NATS_URL || undefined))?.split(",").map(toUrl);
+  const named = urlsOf("--nats", options.nats) ?? urlsOf("NATS_URL", env.NATS_URL || undefined);
   const known = home.host === undefined ? [home.operator] : [home.host, home.operator];
   const isAt = ({ servers }: Where) => named?.every((url) => servers.includes(url));
   const place: Where =
@@ -38,14 +38,11 @@ export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Hom
   };
 }
 
-function toUrl(text: string): string {
-  const trimmed = text.trim().replace(/\/$/, "");
-  const url = trimmed.includes("://") ? trimmed : `nats://${trimmed}`;
-  if (serverUrl.safeParse(url).success) return url;
-  throw new CliError(
-    EXIT.usage,
-    `NATS: expected a URL nats://HOST:PORT or tls://HOST:PORT, got "${trimmed}"`,
-  );
+function urlsOf(source: string, text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined;
+  const read = readServerUrls(text);
+  if ("urls" in read) return read.urls;
+  throw new CliError(EXIT.usage, `${source}: ${read.wrong}`);
 }
 
 /**

@@ -37,6 +37,8 @@ export async function findTarget(
       EXIT.usage,
       `agent ${JSON.stringify(cleanLine(name))}: expected 1 to 64 of A-Z, a-z, 0-9, _ and -; see ./sluice agents`,
     );
+  if (channelRef?.trim() === "")
+    throw new CliError(EXIT.usage, "--channel: expected the channelRef of the agent, got an empty text");
   if (channelRef !== undefined) return { runtime: name, channelRef };
   const own = ownTarget(home, name);
   if (own !== null) return own;

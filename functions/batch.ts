@@ -1,5 +1,6 @@
 import { BatchProcessor, EventType, processPartialResponse } from "@aws-lambda-powertools/batch";
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
+import { errorFields, type Telemetry } from "../shared/telemetry/index.ts";
 
 /** Which receive of a message this is, from 1 (SQS API: ReceiveMessage, ApproximateReceiveCount). */
 export function receives(record: SQSRecord): number {
@@ -23,11 +24,21 @@ function shuffled<T>(items: readonly T[]): T[] {
  */
 export function eachRecord(
   event: SQSEvent,
+  telemetry: Pick<Telemetry, "error">,
   take: (record: SQSRecord) => Promise<void>,
 ): Promise<SQSBatchResponse> {
   const repeated = event.Records.some((record) => receives(record) > 1);
   const Records = repeated ? shuffled(event.Records) : event.Records;
-  return processPartialResponse({ ...event, Records }, take, new BatchProcessor(EventType.SQS), {
+  const told = async (record: SQSRecord) => {
+    try {
+      await take(record);
+    } catch (error) {
+      // Lambda is only told that the record failed; why stands nowhere else.
+      telemetry.error("a record has failed", { sqsMessageId: record.messageId, ...errorFields(error) });
+      throw error;
+    }
+  };
+  return processPartialResponse({ ...event, Records }, told, new BatchProcessor(EventType.SQS), {
     processInParallel: !repeated,
     throwOnFullBatchFailure: false,
   });

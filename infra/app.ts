@@ -6,6 +6,7 @@ import type { BuildFailure } from "esbuild";
 import { readAgentsYaml, readIfThere } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
+import { readServerUrls } from "../shared/config/server-urls.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
 import { SluiceStack, stackName } from "./stack.ts";
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
   const agentsDir = resolve(ROOT, contextText(app, CONTEXT.agents) ?? "agents");
   const agentsYaml = resolve(ROOT, contextText(app, CONTEXT.config) ?? "agents.yaml");
   const nats = {
-    servers: contextText(app, CONTEXT.natsServers),
+    servers: checkedServers(contextText(app, CONTEXT.natsServers)),
     credentials: contextText(app, CONTEXT.natsCredentials),
   };
   const read: string[] = [];
@@ -48,6 +49,13 @@ async function main(): Promise<void> {
   }
 }
 
+function checkedServers(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const read = readServerUrls(text);
+  if ("wrong" in read) throw new ConfigError(`context ${CONTEXT.natsServers}: ${read.wrong}`);
+  return read.urls.join(",");
+}
+
 function contextText(app: App, key: string): string | undefined {
   const value: unknown = app.node.tryGetContext(key);
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -57,12 +65,23 @@ function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && "errors" in error && "warnings" in error;
 }
 
+/** Such as a full disk: of Node's own, with the call that failed (Node.js: Errors, system errors). */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && "syscall" in error;
+}
+
+/** What the operator or an author wrote, or the disk, needs words, not a stack trace. */
+function wordsFor(error: unknown): string | undefined {
+  if (error instanceof ConfigError || Errors.isValidationError(error) || isBuildFailure(error))
+    return error.message;
+  return isSystemError(error) ? `the stack cannot be made: ${error.message}` : undefined;
+}
+
 try {
   await main();
 } catch (error) {
-  // What the operator or an author wrote needs words, not a stack trace.
-  if (!(error instanceof ConfigError) && !Errors.isValidationError(error) && !isBuildFailure(error))
-    throw error;
-  console.error(error.message);
+  const words = wordsFor(error);
+  if (words === undefined) throw error;
+  console.error(words);
   process.exitCode = 1;
 }

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { type Dirent, existsSync } from "node:fs";
+import { type Dirent, existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ROOT } from "./bundle.ts";
@@ -45,16 +45,21 @@ export async function synthesize(options: SynthOptions = {}): Promise<Synthesis>
 async function renew(assemblyDir: string, agentsDir: string, agentsYaml: string): Promise<SynthRecord> {
   const parent = dirname(assemblyDir);
   await mkdir(parent, { recursive: true });
-  const fresh = await mkdtemp(join(parent, `.${basename(assemblyDir)}-`));
+  const scratch = await mkdtemp(join(parent, `.${basename(assemblyDir)}-`));
+  const fresh = join(scratch, "assembly");
+  // Whoever cannot wait ends this process: then nothing can be awaited any more.
+  const remove = () => rmSync(scratch, { recursive: true, force: true });
+  process.once("exit", remove);
   try {
-    await runApp({ [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml }, fresh);
+    await runApp({ [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml }, fresh, scratch);
     const record = await currentRecord(fresh, agentsDir, agentsYaml);
     if (record === undefined)
       throw new SynthError("the sources changed while the stack was being synthesized");
     await replace(assemblyDir, fresh);
     return record;
   } finally {
-    await rm(fresh, { recursive: true, force: true });
+    process.off("exit", remove);
+    await rm(scratch, { recursive: true, force: true });
   }
 }
 
@@ -82,23 +87,30 @@ async function replace(assemblyDir: string, fresh: string): Promise<void> {
  * against CloudFormation's schemas is left to `cdk synth`: it takes longer than all else, and nothing that an operator
  * or an author writes changes what it looks at.
  */
-async function runApp(context: Readonly<Record<string, string>>, outDir: string): Promise<void> {
+async function runApp(
+  context: Readonly<Record<string, string>>,
+  outDir: string,
+  scratch: string,
+): Promise<void> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "app.ts")], {
     cwd: ROOT,
     env: {
       ...process.env,
       CDK_OUTDIR: outDir,
+      TMPDIR: scratch,
       CDK_CONTEXT_JSON: JSON.stringify(context),
       CDK_VALIDATION: "false",
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  const kill = () => void child.kill("SIGKILL");
+  process.prependOnceListener("exit", kill); // before its folder is removed
   let said = "";
   child.stdout.on("data", (chunk: Buffer) => (said += chunk));
   child.stderr.on("data", (chunk: Buffer) => (said += chunk));
   const code = await new Promise<number | null>((done, failed) => {
     child.once("error", failed);
     child.once("close", done);
-  });
+  }).finally(() => process.off("exit", kill));
   if (code !== 0) throw new SynthError(said.trim() || `infra/app.ts ended with ${code}`);
 }

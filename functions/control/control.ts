@@ -12,7 +12,7 @@ import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { type Control, cutToFit, isTerminal, readControl, readEnvelope } from "../../shared/wire/index.ts";
-import { type Change, type Decision, decide, entryOf, isKnownKind, promptOf } from "./decide.ts";
+import { type Change, type Decision, decide, entryOf, isCausedBy, isKnownKind, promptOf } from "./decide.ts";
 
 /** What a question asked anew may hold, in bytes as JSON: an event has room for more (docs/wire.md §10). */
 const MAX_CONTENT_BYTES = 900_000;
@@ -121,7 +121,7 @@ async function draftOf(
     events.push({ kind: "status", ...rest, content: cutToFit(text, MAX_CONTENT_BYTES) });
   }
   return {
-    control: { kind: asked.kind, messageId: asked.messageId },
+    control: { kind: asked.kind, messageId: asked.messageId, revision: asked.revision },
     events: await storedEvents(values, head, events, at),
     ...(answer && {
       answer: { step: answer.step, value: await values.keep(head.taskId, answer.value) },
@@ -145,7 +145,7 @@ async function promptText(values: Values, entries: readonly Entry[]): Promise<st
  * has put something after it, it is known.
  */
 async function wake(
-  { store, tell, hint }: ControlDeps,
+  { store, tell, hint, now, timing }: ControlDeps,
   { taskId }: Head,
   entries: readonly Entry[],
   asked: Control,
@@ -157,8 +157,12 @@ async function wake(
   if (own.end !== undefined) return;
   // Read after the answer is put: a worker that leaves meanwhile looks at the journal once more after it has left.
   const head = await store.head(taskId);
-  if (head?.waiting === true && !isTerminal(head.state))
-    await hint({ taskId, epoch: head.epoch, beat: head.beat });
+  if (head?.waiting !== true || isTerminal(head.state)) return;
+  // Should the hint be lost, `sweep` finds the task; what it waited for may be far off.
+  const { epoch, beat } = head;
+  const soon = Math.min(head.dueAt ?? Number.POSITIVE_INFINITY, now() + timing.leaseMs);
+  await store.postpone(head, soon, head.seen ?? { epoch, beat, times: 0 });
+  await hint({ taskId, epoch, beat });
 }
 
 function note({ telemetry }: ControlDeps, head: Head, asked: Control, decision: Decision): void {
@@ -186,6 +190,6 @@ async function repeatLast({ store, publisher }: ControlDeps, head: Head, asked: 
   const last = await store.last(head.taskId);
   const event = last?.events?.at(-1);
   if (last === undefined || event === undefined) return;
-  if (last.control?.messageId === asked.messageId) return publisher.repeat(head, event, last.at);
+  if (isCausedBy(last, asked)) return publisher.repeat(head, event, last.at);
   await publisher.publish(head, event, asked.messageId);
 }

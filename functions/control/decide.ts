@@ -45,9 +45,18 @@ export function isKnownKind({ kind }: Control): boolean {
   return KINDS.has(kind);
 }
 
+/**
+ * Whether an entry is what a control has put. Peers may use one message id for several cancels and requests for status;
+ * an answer under a message id that has been answered with is a copy, whatever its revision.
+ */
+export function isCausedBy({ control }: Entry, { kind, messageId, revision }: Control): boolean {
+  if (control?.kind !== kind || control.messageId !== messageId) return false;
+  return kind === "input_reply" || kind === "auth_reply" || control.revision === revision;
+}
+
 /** The entry that a control has put. */
 export function entryOf(entries: readonly Entry[], asked: Control): Entry | undefined {
-  return entries.find(({ control }) => control?.messageId === asked.messageId && control.kind === asked.kind);
+  return entries.find((entry) => isCausedBy(entry, asked));
 }
 
 /**

@@ -26,7 +26,7 @@ const intakeDeps = {
 
 /** Answers the controls that the bridge has forwarded. */
 export const handler = middy((event: SQSEvent) =>
-  eachRecord(event, (record) =>
+  eachRecord(event, wiring.telemetry, (record) =>
     intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES }),
   ),
 )

@@ -8,6 +8,7 @@ import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
 import { hinter, newsSubject, wire } from "../wiring.ts";
 import { guardMainThread } from "./guard.ts";
+import { watchStrays } from "./strays.ts";
 import { work } from "./work.ts";
 
 const wiring = wire("work", deployment);
@@ -23,10 +24,14 @@ const deps = {
   },
 };
 
+watchStrays(wiring.telemetry);
+
 /** Works on the task that a hint speaks of. */
 export const handler = middy((event: SQSEvent, context: Context) => {
   const endsAt = Date.now() + context.getRemainingTimeInMillis();
-  return eachRecord(event, (record) => work(deps, workHint.parse(JSON.parse(record.body)), { endsAt }));
+  return eachRecord(event, wiring.telemetry, (record) =>
+    work(deps, workHint.parse(JSON.parse(record.body)), { endsAt }),
+  );
 })
   .use(injectLambdaContext(wiring.telemetry.logger))
   .use(publishMetrics(wiring.telemetry));

@@ -62,11 +62,19 @@ export async function suspend(
   };
   if (!(await store.suspend(taskId, suspension))) return;
   await writer.refresh();
-  const wait = missed() ? 0 : Math.max(0, dueAt - clock.now());
+  let { beat } = suspension;
+  let wait = Math.max(0, dueAt - clock.now());
+  if (missed()) {
+    // Should the hint be lost, `sweep` finds the task; what it waited for may be far off.
+    wait = 0;
+    beat = claim.nextBeat();
+    const soon = Math.min(dueAt, clock.now() + timing.leaseMs);
+    if (!(await store.suspend(taskId, { ...suspension, beat, dueAt: soon }))) return;
+  }
   // What is further off is found by `sweep`, which looks a period ahead.
   if (wait >= 2 * timing.sweepPeriodMs) return;
   try {
-    await hint({ taskId, epoch, beat: suspension.beat }, delaySeconds(wait));
+    await hint({ taskId, epoch, beat }, delaySeconds(wait));
   } catch (error) {
     await store.suspend(taskId, { ...suspension, beat: claim.nextBeat(), dueAt: clock.now() });
     throw error;

@@ -8,6 +8,7 @@ import { deadlineOf } from "../../shared/tasks/fold.ts";
 import { keepBeating } from "./beat.ts";
 import type { Claim } from "./claim.ts";
 import { end, finishWriting, suspend } from "./leave.ts";
+import { ownStrays } from "./strays.ts";
 import { readTask, type TaskReading } from "./task.ts";
 
 /** Claims in a row that brought the task no further; then it is given up (docs/tasks.md, takeovers). */
@@ -82,7 +83,7 @@ async function handle(
     limit,
     before: async (name) => {
       // If the table does not take it, the step is run all the same.
-      if (careful) await claim.showLife(name).catch(() => {});
+      if (careful && !(await claim.showLife(name).catch(() => true))) engine.halt({ kind: "lost" });
     },
   });
   let late = false;
@@ -91,7 +92,10 @@ async function handle(
     late ||= engine.closed;
   };
   const run = await attended(claim, engine, writer, async () => {
-    const run = await runHandler({ skill: read.skill, task: read.task, head, engine, values });
+    const run = await ownStrays(
+      (error) => engine.halt({ kind: "threw", error }),
+      () => runHandler({ skill: read.skill, task: read.task, head, engine, values }),
+    );
     if ("end" in run) await end(claim, writer, run);
     else if (run.halt.kind === "suspended") await finishWriting(claim, writer);
     return run;

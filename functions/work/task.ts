@@ -21,6 +21,16 @@ async function payloadText(store: Store, values: Values, head: Head): Promise<st
   throw new Error(`the payload of task ${head.taskId} is no longer stored`);
 }
 
+/** The agent's settings: synthesis has seen them fit, but a schema may look at more than the text. */
+async function readSettings(agent: Agent, settings: unknown) {
+  try {
+    return { ok: true as const, value: await agent.settings.parseAsync(settings ?? {}) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : "its schema threw";
+    return { ok: false as const, reason: `the settings of agent ${agent.id} do not fit: ${why}` };
+  }
+}
+
 /**
  * Finds the skill that a task is for and reads its input.
  *
@@ -41,7 +51,8 @@ export async function readTask(
   const message = readMessage(payload.value.a2a);
   const input = await readInput(skill.input, message);
   if (!input.ok) return { ok: false, code: "invalid_envelope", message: `invalid_envelope: ${input.reason}` };
-  const settings = await agent.settings.parseAsync(hosted.settings ?? {});
+  const settings = await readSettings(agent, hosted.settings);
+  if (!settings.ok) return { ok: false, code: "internal", message: settings.reason };
 
   const { taskId, from, to, deadline, clientTaskRef } = head;
   const { contextId } = payload.value;
@@ -52,7 +63,7 @@ export async function readTask(
     skill: head.skill ?? "",
     input: input.value,
     message,
-    settings,
+    settings: settings.value,
     deadline,
     ...(contextId === undefined ? {} : { contextId }),
     ...(clientTaskRef === undefined ? {} : { clientTaskRef }),

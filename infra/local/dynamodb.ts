@@ -10,6 +10,7 @@ import {
 import * as z from "zod";
 import { awsSettings } from "./aws.ts";
 import { HostError } from "./errors.ts";
+import { FileTrouble } from "./file-trouble.ts";
 import { freePort } from "./ports.ts";
 import type { Processes } from "./processes.ts";
 import { Server } from "./server.ts";
@@ -30,6 +31,7 @@ export async function startDynamoDb(
   tables: readonly TableDeclaration[],
   processes: Processes,
   onTrouble: (message: string) => void,
+  files = new FileTrouble(dataDir, onTrouble),
 ): Promise<DynamoDb> {
   const port = await freePort();
   const server = await Server.start(
@@ -40,6 +42,7 @@ export async function startDynamoDb(
       logPath: join(dataDir, "logs", "dynamodb.log"),
       ready: /listening on/,
       onTrouble,
+      files,
     },
     processes,
   );

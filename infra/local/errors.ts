@@ -12,6 +12,7 @@ export class HostError extends Error {
 export type HostErrorCode =
   | "assembly_invalid"
   | "data_folder_in_use"
+  | "data_folder_unusable"
   | "nats_not_found"
   | "nats_unreachable"
   | "part_failed"

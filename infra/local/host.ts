@@ -1,10 +1,11 @@
-import { mkdirSync, realpathSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { awsSettings } from "./aws.ts";
+import { openDataFolder } from "./data-folder.ts";
 import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";
+import { FileTrouble } from "./file-trouble.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { functionEnvironment } from "./function-environment.ts";
 import { FunctionPool } from "./function-pool.ts";
@@ -73,8 +74,7 @@ async function prepare(options: HostOptions, closing: AsyncDisposableStack): Pro
     signal?.throwIfAborted();
     log({ type: "progress", message });
   };
-  mkdirSync(options.dataDir, { recursive: true });
-  const dataDir = realpathSync(options.dataDir);
+  const dataDir = openDataFolder(options.dataDir);
   const lock = lockFolder(dataDir);
   closing.defer(() => lock.release());
 
@@ -86,7 +86,8 @@ async function prepare(options: HostOptions, closing: AsyncDisposableStack): Pro
   process.once("exit", killAll);
   closing.defer(() => void process.off("exit", killAll));
   const onTrouble = (message: string) => log({ type: "trouble", message });
-  return { options, dataDir, scale, processes, closing, progress, onTrouble };
+  const files = new FileTrouble(dataDir, onTrouble);
+  return { options, dataDir, scale, processes, closing, progress, onTrouble, files };
 }
 
 async function start(stage: Stage, assemblyDir: string): Promise<Host> {
@@ -95,7 +96,7 @@ async function start(stage: Stage, assemblyDir: string): Promise<Host> {
   const seen = (await options.route?.(parts.endpoints)) ?? parts.endpoints;
 
   progress("starting the functions");
-  const hostFile = new HostFile(join(dataDir, "host.json"));
+  const hostFile = new HostFile(join(dataDir, "host.json"), stage.files);
   closing.defer(() => hostFile.remove());
   const declared = readStack(assemblyDir, `${seen.sqs}/${ACCOUNT}`);
   const pools = makePools(stage, declared, parts, seen, () => hostFile.changed());
@@ -108,7 +109,7 @@ async function start(stage: Stage, assemblyDir: string): Promise<Host> {
 }
 
 function makePools(
-  { options, dataDir, processes, scale }: Stage,
+  { options, dataDir, processes, scale, files }: Stage,
   stack: Stack,
   { nats }: Parts,
   endpoints: Endpoints,
@@ -128,7 +129,7 @@ function makePools(
         starts,
         onChange,
         onLine: (line) => {
-          file.write(line);
+          files.attempt(() => file.write(line));
           options.log?.({ type: "line", functionName: name, line });
         },
       });

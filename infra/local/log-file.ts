@@ -31,9 +31,11 @@ export class LogFile {
   }
 
   #rotate(): void {
-    closeSync(this.#file);
+    // The old one is closed last: when there can be no new one, it is still there to be written and closed.
     renameSync(this.path, `${this.path}.1`);
-    this.#file = openSync(this.path, "a");
+    const next = openSync(this.path, "a");
+    closeSync(this.#file);
+    this.#file = next;
     this.#size = 0;
   }
 }

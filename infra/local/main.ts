@@ -4,6 +4,7 @@ import * as z from "zod";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
+import { readServerUrls } from "../../shared/config/server-urls.ts";
 import { ROOT } from "../bundle.ts";
 import { synthesize } from "../synth.ts";
 import { messageOf } from "./errors.ts";
@@ -18,7 +19,7 @@ const options = z.object({
   once: z.boolean().default(false),
   data: z.string(),
   natsPort: z.int().optional(),
-  nats: z.string().optional(),
+  nats: z.array(z.string()).optional(),
   creds: z.string().optional(),
   ca: z.string().optional(),
   timeScale: z.number(),
@@ -51,7 +52,8 @@ const program = new Command("npm start --")
 async function main(argv: readonly string[]): Promise<number> {
   let chosen: Options;
   try {
-    chosen = options.parse(program.parse([...argv], { from: "user" }).opts());
+    const { nats, ...rest } = program.parse([...argv], { from: "user" }).opts();
+    chosen = options.parse({ ...rest, ...(nats !== undefined && { nats: servers(nats) }) });
     if (chosen.nats === undefined && (chosen.creds ?? chosen.ca) !== undefined)
       program.error("error: --creds and --ca are for the server that --nats names");
   } catch (error) {
@@ -64,8 +66,10 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     host = await start(chosen, progress, interrupted);
     const deployment = await deploymentOf(chosen);
+    interrupted.throwIfAborted();
     const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
     if (chosen.once) return completed ? EXIT.ok : EXIT.failed;
+    interrupted.throwIfAborted(); // a signal that has fired does not fire again
     tellWhatNext(host, deployment, chosen, progress);
     await new Promise((resolve) => interrupted.addEventListener("abort", resolve, { once: true }));
     return EXIT.ok;
@@ -101,7 +105,7 @@ function natsOf({ nats, natsPort, creds, ca }: Options) {
   if (nats === undefined) return natsPort === undefined ? {} : { natsPort };
   return {
     nats: {
-      servers: nats.split(",").map((url) => (url.includes("://") ? url.trim() : `nats://${url.trim()}`)),
+      servers: nats,
       ...(creds !== undefined && { credentials: `file:${resolve(creds)}` }),
       ...(ca !== undefined && { ca: resolve(ca) }),
     },
@@ -170,6 +174,13 @@ function onInterrupt(progress: Progress): AbortSignal {
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
   return controller.signal;
+}
+
+/** Not parsed by commander, whose error would show the text, and with it a password. */
+function servers(text: unknown): string[] {
+  const read = readServerUrls(String(text));
+  if ("urls" in read) return read.urls;
+  return program.error(`error: --nats: ${read.wrong}`);
 }
 
 function port(text: string): number {

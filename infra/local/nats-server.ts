@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { HostError, messageOf } from "./errors.ts";
+import type { FileTrouble } from "./file-trouble.ts";
 import { fetchNatsServer } from "./nats-fetch.ts";
 import { freePort, requireFreePort } from "./ports.ts";
 import type { Processes } from "./processes.ts";
@@ -52,6 +53,7 @@ export async function startNatsServer(
   port: number,
   processes: Processes,
   onTrouble: (message: string) => void,
+  files: FileTrouble,
 ): Promise<NatsServer> {
   if (port !== 0)
     await requireFreePort(
@@ -69,6 +71,7 @@ export async function startNatsServer(
       logPath: join(dataDir, "logs", "nats-server.log"),
       ready: /Server is ready/,
       onTrouble,
+      files,
     },
     processes,
   );

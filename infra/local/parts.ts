@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type DynamoDb, startDynamoDb } from "./dynamodb.ts";
+import type { FileTrouble } from "./file-trouble.ts";
 import type { Endpoints, HostOptions } from "./host-options.ts";
 import { findNatsServer, startNatsServer } from "./nats-server.ts";
 import type { Processes } from "./processes.ts";
@@ -21,6 +22,8 @@ export interface Stage {
   readonly closing: AsyncDisposableStack;
   readonly progress: (message: string) => void;
   readonly onTrouble: (message: string) => void;
+  /** What becomes of files that cannot be written. */
+  readonly files: FileTrouble;
 }
 
 export interface Nats {
@@ -45,7 +48,7 @@ export interface Parts {
 
 /** Starts what the functions work with, and creates in it what the assembly declares. */
 export async function startParts(stage: Stage, assemblyDir: string): Promise<Parts> {
-  const { dataDir, scale, processes, closing, progress, onTrouble } = stage;
+  const { dataDir, scale, processes, closing, progress, onTrouble, files } = stage;
   progress("starting SQS and S3");
   const queues = await Queues.start(join(dataDir, "queues"));
   closing.defer(() => queues.stop());
@@ -57,7 +60,7 @@ export async function startParts(stage: Stage, assemblyDir: string): Promise<Par
   await queues.declareBuckets(stack.buckets);
 
   progress("starting DynamoDB");
-  const dynamodb = await startDynamoDb(dataDir, stack.tables, processes, onTrouble);
+  const dynamodb = await startDynamoDb(dataDir, stack.tables, processes, onTrouble, files);
   closing.defer(() => dynamodb.server.stop());
 
   const nats = await natsFor(stage);
@@ -67,7 +70,7 @@ export async function startParts(stage: Stage, assemblyDir: string): Promise<Par
   return { stack, queues, dynamodb, nats, endpoints };
 }
 
-async function natsFor({ options, dataDir, processes, progress, onTrouble }: Stage): Promise<Nats> {
+async function natsFor({ options, dataDir, processes, progress, onTrouble, files }: Stage): Promise<Nats> {
   if (options.nats) {
     const { servers, credentials = "none", ca } = options.nats;
     return { servers: servers.join(","), credentials, ca };
@@ -75,6 +78,6 @@ async function natsFor({ options, dataDir, processes, progress, onTrouble }: Sta
   progress("starting NATS");
   const binary = await findNatsServer(progress);
   const port = options.natsPort ?? DEFAULT_NATS_PORT;
-  const { url, server } = await startNatsServer(binary, dataDir, port, processes, onTrouble);
+  const { url, server } = await startNatsServer(binary, dataDir, port, processes, onTrouble, files);
   return { servers: url, credentials: "none", ca: undefined, server };
 }

@@ -64,6 +64,13 @@ export class Processes {
     return found.length;
   }
 
+  /** Kills what children that are gone have left: what carries the mark and descends from no child that runs. */
+  endOrphans(): void {
+    const running = new Set(Array.from(this.#running, ({ pid }) => pid));
+    for (const pid of this.#marked())
+      if (!lineOf(pid).some((ancestor) => running.has(ancestor))) send(pid, "SIGKILL");
+  }
+
   #marked(): number[] {
     if (!existsSync("/proc")) return []; // not Linux: DynamoDB's part will say so
     const mark = `${MARK}=${this.#dataDir}`;
@@ -94,6 +101,22 @@ function send(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal);
   } catch {
     // ESRCH: it has left already
+  }
+}
+
+/** A process, its parent, and so on. */
+function lineOf(pid: number): number[] {
+  return pid === 0 ? [] : [pid, ...lineOf(parentOf(pid))];
+}
+
+/** 0 if there is none any more. */
+function parentOf(pid: number): number {
+  try {
+    // proc(5), stat: pid (name) state parent …; a name may hold parentheses
+    const [, parent] = /^\d+ \(.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+    return Number(parent ?? 0);
+  } catch {
+    return 0;
   }
 }
 

@@ -57,7 +57,8 @@ export class Sandbox {
     }).then((why) => {
       this.#alive = false;
       api.close();
-      killGroup(this.#child.pid, "SIGKILL"); // what it started goes with it
+      killGroup(this.#child.pid, "SIGKILL"); // what it started goes with it,
+      processes.endOrphans(); // in whatever group
       return this.#killedFor ?? why;
     });
   }

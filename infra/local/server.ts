@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HostError, messageOf } from "./errors.ts";
+import type { FileTrouble } from "./file-trouble.ts";
 import { LogFile } from "./log-file.ts";
 import { killGroup, type Processes } from "./processes.ts";
 
@@ -14,6 +15,7 @@ export interface ServerSpec {
   readonly ready: RegExp;
   /** Told when the server ended by itself and was started again, or could not be. */
   readonly onTrouble: (message: string) => void;
+  readonly files: FileTrouble;
 }
 
 /** How often in a row a server may end without having been ready. */
@@ -63,7 +65,7 @@ export class Server {
   }
 
   #run(): Promise<void> {
-    const { name, command, args, ready, logPath } = this.#spec;
+    const { name, command, args, ready, logPath, files } = this.#spec;
     const child = this.#processes.start(command, args, process.env);
     this.#pid = child.pid;
     let isReady = false;
@@ -77,7 +79,7 @@ export class Server {
     const becameReady = new Promise<void>((resolve) => {
       for (const stream of [child.stdout, child.stderr])
         createInterface({ input: stream }).on("line", (line) => {
-          this.#log.write(line);
+          files.attempt(() => this.#log.write(line));
           lastLine = line;
           if (!isReady && ready.test(line)) {
             isReady = true;

@@ -9,6 +9,7 @@ import {
   credentials,
   type DeploymentConfig,
   deploymentName,
+  type HostedAgent,
   keptSections,
   serverUrl,
 } from "./deployment.ts";
@@ -39,6 +40,15 @@ const file = z.strictObject({
   ...keptSections,
 });
 
+/** What can be read of the agents in a file that is not sound otherwise. */
+const readable = z
+  .object({
+    deployment: deploymentName.catch(UNNAMED),
+    defaults: fields.catch({}),
+    agents: z.record(z.string(), fields.optional()).catch({}),
+  })
+  .catch({ deployment: UNNAMED, defaults: {}, agents: {} });
+
 /**
  * Reads the operator's file for the agents that there are. An agent that the file does not name is hosted with the
  * file's defaults; without a file the deployment is `local` and every agent works for the local command alone.
@@ -62,22 +72,10 @@ export function readAgentsYaml(
       : readYaml(path, text);
   const value = withoutNulls(source.value);
   const parsed = file.safeParse(value ?? {});
-  if (!parsed.success) throw source.error(explained(findingsOf(parsed.error, value)));
-  const { deployment, nats, defaults, agents: entries, ...kept } = parsed.data;
-
-  const unsound = agentPolicy.safeParse(defaults);
-  if (!unsound.success)
-    throw source.error(findingsOf(unsound.error, defaults).map((of) => below(["defaults"], of)));
-  const unknown = Object.keys(entries).filter((id) => !agents.some((agent) => agent.id === id));
-  if (unknown.length > 0) throw source.error(unknown.map((id) => unknownAgent(id, agents)));
-
-  const findings: Finding[] = [];
-  const hosted = agents.map((agent) => {
-    const reading = hostAgent(deployment, agent, defaults, entries[agent.id] ?? {});
-    findings.push(...reading.findings.map((of) => below(["agents", agent.id], of)));
-    return reading.hosted;
-  });
+  const { hosted, findings } = hostAgents(agents, parsed.success ? parsed.data : readable.parse(value ?? {}));
+  if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   if (findings.length > 0) throw source.error(findings);
+  const { deployment, nats, defaults: _, agents: __, ...kept } = parsed.data;
 
   const folder = dirname(resolve(path));
   const authority = nats.tls?.ca;
@@ -90,9 +88,29 @@ export function readAgentsYaml(
         ca: readAuthority(resolve(folder, authority.slice("file:".length)), read, source),
       }),
     },
-    agents: hosted.filter((of) => of !== undefined),
+    agents: hosted,
     ...kept,
   };
+}
+
+/** All agents as the file has them, and all that is wrong with what it says of them. */
+function hostAgents(
+  agents: readonly Agent[],
+  { deployment, defaults, agents: entries }: z.output<typeof readable>,
+): { hosted: HostedAgent[]; findings: Finding[] } {
+  const unsound = agentPolicy.safeParse(defaults);
+  const findings = unsound.success
+    ? []
+    : findingsOf(unsound.error, defaults).map((of) => below(["defaults"], of));
+  for (const id of Object.keys(entries))
+    if (!agents.some((agent) => agent.id === id)) findings.push(unknownAgent(id, agents));
+  const hosted = agents.flatMap((agent) => {
+    // What is wrong with the defaults is told once.
+    const reading = hostAgent(deployment, agent, unsound.success ? defaults : {}, entries[agent.id] ?? {});
+    findings.push(...reading.findings.map((of) => below(["agents", agent.id], of)));
+    return reading.hosted ?? [];
+  });
+  return { hosted, findings };
 }
 
 function unknownAgent(id: string, agents: readonly Agent[]): Finding {

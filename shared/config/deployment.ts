@@ -101,9 +101,21 @@ export type HostedAgent = z.infer<typeof hostedAgent>;
 export const credentials = z
   .string()
   .regex(/^(none|(file|secret):\S.*)$/, "expected none, file:PATH or secret:NAME");
+/** A URL goes into logs and onto screens, so there is no place in it for a password. */
 export const serverUrl = z
   .string()
-  .regex(/^(nats|tls):\/\/[^\s/?#]+$/, "expected a URL nats://HOST:PORT or tls://HOST:PORT");
+  .refine((url) => !url.includes("@"), {
+    error:
+      "expected a URL without user and password: write them into a file, and name it as credentials (file:PATH; on a command line --creds PATH)",
+    abort: true,
+  })
+  .regex(/^(nats|tls):\/\/[^\s/?#]+$/, {
+    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT",
+    abort: true,
+  })
+  .refine((url) => URL.canParse(url), {
+    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT with a port of at most 65535",
+  });
 
 const natsConfig = z.strictObject({
   servers: z.array(serverUrl).min(1).default(["nats://127.0.0.1:4222"]),

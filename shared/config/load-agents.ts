@@ -4,7 +4,7 @@ import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, pathText } from "./config-error.ts";
 
 /** The files of a folder that hold an agent each, in the order of their names, as absolute paths. */
 export function agentFiles(folder: string): string[] {
@@ -61,15 +61,35 @@ async function loadAgent(path: string): Promise<Agent> {
 
 async function importFile(path: string): Promise<unknown> {
   const hooks = registerHooks({ resolve: resolveFromHere });
+  const onExit = (code: number) => {
+    console.error(`${path}: the process ended with exit code ${code} while this file was being imported`);
+    process.exitCode = code || 1; // an import that ends the process is no success
+  };
+  process.once("exit", onExit);
   try {
     return await import(pathToFileURL(path).href);
   } catch (error) {
-    throw new ConfigError(`${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw new ConfigError(wordsFor(path, error), { cause: error });
   } finally {
+    process.off("exit", onExit);
     hooks.deregister();
   }
+}
+
+/** Why a file could not be imported; of a mistake in its text, on which line. */
+function wordsFor(path: string, error: unknown): string {
+  if (error instanceof z.ZodError) return `${path}: ${error.issues.map(issueText).join("; ")}`;
+  if (!(error instanceof Error)) return `${path}: ${String(error)}`;
+  // The stack of a syntax error starts with the place (Node.js: Errors, error.stack).
+  const [, file, line] = /^(?:file:\/\/)?(\/.*):(\d+)$/m.exec(error.stack?.split("\n", 1)[0] ?? "") ?? [];
+  if (!(error instanceof SyntaxError) || file === undefined) return `${path}: ${error.message}`;
+  return `${file === path ? "" : `${path}: `}${file}:${line}: ${error.message}`;
+}
+
+function issueText(issue: z.core.$ZodIssue): string {
+  const messages =
+    issue.code === "invalid_key" ? issue.issues.map(({ message }) => message) : [issue.message];
+  return `${pathText(issue.path)}: ${messages.join(", ")}`;
 }
 
 /** Agents may lie in any folder: packages that are not found from there, `sluice` above all, are ours. */
@@ -78,6 +98,10 @@ const resolveFromHere: ResolveHookSync = (specifier, context, next) => {
     return next(specifier, context);
   } catch (error) {
     if (/^[./]|^\w+:/.test(specifier)) throw error;
-    return next(specifier, { ...context, parentURL: import.meta.url });
+    try {
+      return next(specifier, { ...context, parentURL: import.meta.url });
+    } catch {
+      throw error; // which names the file that wants it
+    }
   }
 };

@@ -25,7 +25,7 @@ export function readYaml(path: string, text: string): YamlSource {
     throw new ConfigError(told.join("\n"));
   }
   return {
-    value: document.toJS(),
+    value: plain(path, document),
     error(findings) {
       const told = findings.map(({ path: field, message }) => {
         const offset = offsetOf(document, field);
@@ -35,6 +35,17 @@ export function readYaml(path: string, text: string): YamlSource {
       return new ConfigError(told.join("\n"));
     },
   };
+}
+
+/** Aliases are followed only here, and not without bound. */
+function plain(path: string, document: Document): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new ConfigError(`${path}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
 }
 
 /** Where a field stands, or the nearest of those around it that the file has. */

@@ -41,9 +41,13 @@ export type EventDraft =
 /** The longest message of an error that goes to a peer, in characters. */
 const MAX_ERROR_CHARACTERS = 2_000;
 
-/** An error's message as peers get it: never longer than a screen. */
+/**
+ * An error's message as peers get it: never longer than a screen. Half a surrogate pair, be it the text's own (V8
+ * quotes single code units) or left by the cut, becomes U+FFFD: no table and no peer takes it.
+ */
 export function errorMessage(text: string): string {
-  return text.length <= MAX_ERROR_CHARACTERS ? text : `${text.slice(0, MAX_ERROR_CHARACTERS)}…`;
+  const short = text.length <= MAX_ERROR_CHARACTERS ? text : `${text.slice(0, MAX_ERROR_CHARACTERS)}…`;
+  return short.toWellFormed();
 }
 
 /** The event on the wire, with its revision and time. */

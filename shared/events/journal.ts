@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { insist } from "../tasks/insist.ts";
+import { insist, isRefused } from "../tasks/insist.ts";
 import type { Answer, Entry, Head, OpenedStep, StoredEvent, StoredStep } from "../tasks/items.ts";
 import type { Append, Store } from "../tasks/store.ts";
 
@@ -150,7 +150,7 @@ export class Journal {
   #put(entry: Entry): Promise<Append> {
     const { taskId, expiresAt } = this.#head;
     const patience = { now: this.#now, until: this.#until };
-    return insist(() => this.#store.append(taskId, entry, expiresAt), patience);
+    return insist(() => this.#store.append(taskId, entry, expiresAt), patience, isRefused);
   }
 
   #take(entry: Entry): void {

@@ -17,6 +17,9 @@ export interface Encoded {
   readonly bytes: Uint8Array;
 }
 
+/** type/subtype, with parameters or without (RFC 9110 §8.3.1). */
+const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;[^\p{Cc}]*)?$/u;
+
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "text/plain": ".txt",
   "text/markdown": ".md",
@@ -29,6 +32,24 @@ interface Blob {
   readonly bytes: Uint8Array;
   readonly mediaType: string;
   readonly filename?: string;
+}
+
+/** What the types already say, for handlers that nobody checks types of. */
+function checkPart(name: string, part: Part): void {
+  const is = (expected: string) =>
+    new ArtifactError(`artifact ${JSON.stringify(name)}: a part: expected ${expected}`);
+  if (typeof part !== "object" || part === null) throw is("{ text }, { data } or { bytes, mediaType }");
+  if ("text" in part ? typeof part.text !== "string" : "bytes" in part && !(part.bytes instanceof Uint8Array))
+    throw is("text to be a string, and bytes a Uint8Array");
+  if (!("text" in part) && !("bytes" in part) && part.data === undefined)
+    throw is("data that is not undefined");
+  if (part.mediaType === undefined ? "bytes" in part : !MEDIA_TYPE.test(part.mediaType))
+    throw is("a mediaType such as text/plain");
+}
+
+/** A file's name without folders, and without what a terminal would obey. */
+function plainName(filename: string): string {
+  return (filename.split(/[\\/]/).at(-1) ?? "").replace(/\p{Cc}/gu, "").toWellFormed();
 }
 
 function blobOf(name: string, part: Part): Blob {
@@ -73,6 +94,7 @@ export function encodeArtifact(
 ): Encoded {
   const list: readonly Part[] =
     typeof parts === "string" ? [{ text: parts }] : Array.isArray(parts) ? parts : [parts as Part];
+  for (const part of list) checkPart(name, part);
   const { bytes, mediaType, filename } = merge(name, list);
   if (bytes.byteLength > MAX_ARTIFACT_BYTES)
     throw new ArtifactError(
@@ -87,7 +109,7 @@ export function encodeArtifact(
   const extension = EXTENSIONS[mediaType.split(";")[0]?.trim() ?? ""] ?? "";
   const ref = artifactRef(taskId, {
     id,
-    name: filename ?? (name.includes(".") ? name : `${name}${extension}`),
+    name: plainName(filename ?? (name.includes(".") ? name : `${name}${extension}`)) || id,
     mediaType,
     digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
     sizeBytes: bytes.byteLength,

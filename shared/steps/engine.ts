@@ -9,7 +9,7 @@ import type { ArtifactRef } from "../wire/index.ts";
 import { Alarm } from "./alarm.ts";
 import { Artifacts } from "./artifacts.ts";
 import { durable } from "./durable.ts";
-import { StepClosedError, StepNameError, StepNestedError, StoreError } from "./errors.ts";
+import { isA, StepClosedError, StepNameError, StepNestedError, StoreError } from "./errors.ts";
 import { describeError, reviveError } from "./failures.ts";
 import { inside } from "./inside.ts";
 import { fromJson } from "./json.ts";
@@ -28,6 +28,8 @@ export type Halt =
   | { readonly kind: "deadline" }
   /** The handler has waited for a whole invocation, and not for a step. */
   | { readonly kind: "stuck" }
+  /** The handler has left an error to nobody. */
+  | { readonly kind: "threw"; readonly error: unknown }
   | { readonly kind: "broken"; readonly error: unknown };
 
 /** How a step came out, and when that was stored: its branch's time from then on. */
@@ -261,7 +263,12 @@ export class Engine {
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {
-    if (!this.#replaying) this.#telemetry.info(message, { ...fields, taskId: this.taskId });
+    if (this.#replaying) return;
+    try {
+      this.#telemetry.info(message, { ...fields, taskId: this.taskId });
+    } catch {
+      // A field that throws when it is looked at: no log line is worth a task.
+    }
   }
 
   warn(message: string, fields: Readonly<Record<string, unknown>>): void {
@@ -275,11 +282,12 @@ export class Engine {
 
   /** What the task's own end or loss does is no error of the handler's. */
   async #failed(step: string, error: unknown): Promise<never> {
-    if (error instanceof TaskEnded) this.halt({ kind: "ended" });
-    else if (error instanceof ClaimLost) this.halt({ kind: "lost" });
-    else if (error instanceof StoreError) this.halt({ kind: "broken", error: error.cause });
+    if (isA(error, TaskEnded)) this.halt({ kind: "ended" });
+    else if (isA(error, ClaimLost)) this.halt({ kind: "lost" });
+    else if (isA(error, StoreError)) this.halt({ kind: "broken", error: error.cause });
     else if (!this.signal.aborted) {
-      this.warn("a step has failed", { step, ...describeError(error) });
+      // Its message is the handler's, and may hold what a peer has sent: the requester reads it, logs do not.
+      this.warn("a step has failed", { step, errorName: describeError(error).name });
       throw error;
     }
     return never();

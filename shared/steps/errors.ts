@@ -1,3 +1,12 @@
+/** `instanceof`, for whatever a handler throws: a proxy may throw when it is asked what it is. */
+export function isA<T>(value: unknown, Kind: abstract new (...args: never[]) => T): value is T {
+  try {
+    return value instanceof Kind;
+  } catch {
+    return false;
+  }
+}
+
 /** Mistakes of a handler's author. Each fails the task as `internal`, in these words. */
 
 /** A step's name cannot be used as it was. */

@@ -3,6 +3,7 @@ import { errorMessage } from "../events/drafts.ts";
 import type { StoredStep } from "../tasks/items.ts";
 import {
   ArtifactError,
+  isA,
   NotJsonError,
   StepClosedError,
   StepNameError,
@@ -31,7 +32,7 @@ const MISTAKES = [
 
 /** Whether trying again is of no use. */
 export function isFinal(error: unknown): boolean {
-  return error instanceof FatalError || MISTAKES.some((kind) => error instanceof kind);
+  return isA(error, FatalError) || MISTAKES.some((kind) => isA<Error>(error, kind));
 }
 
 /** What is stored of an error, whatever was thrown; this does not throw. */
@@ -39,7 +40,7 @@ export function describeError(error: unknown): StoredError {
   try {
     if (error instanceof Error)
       return {
-        name: String(error.name).slice(0, MAX_ERROR_NAME),
+        name: String(error.name).slice(0, MAX_ERROR_NAME).toWellFormed(),
         message: errorMessage(String(error.message)),
       };
     return { name: "Error", message: `${typeof error === "string" ? errorMessage(error) : typeof error}` };

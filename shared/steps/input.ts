@@ -42,7 +42,16 @@ function candidate(schema: z.ZodType, message: Message): { value: unknown; note:
  */
 export async function readInput(schema: z.ZodType, message: Message, what = "input"): Promise<Input> {
   const { value, note } = candidate(schema, message);
-  const parsed = await schema.safeParseAsync(value);
+  let parsed: z.ZodSafeParseResult<unknown>;
+  try {
+    parsed = await schema.safeParseAsync(value);
+  } catch (error) {
+    // zod hands on what a transform or a refinement throws: that is the message's fault, not the worker's.
+    return {
+      ok: false,
+      reason: `input: ${error instanceof Error ? error.message : "the schema threw"}${note}`,
+    };
+  }
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;
   const field = [what, ...(issue?.path ?? [])].map(String).join(".");

@@ -6,7 +6,7 @@ export const MAX_NAME = 200;
 /** The path of a branch or a step within a branch. */
 export function pathOf(branch: string, name: string): string {
   const path = branch === "" ? name : `${branch}/${name}`;
-  if (typeof name !== "string" || name === "" || path.length > MAX_NAME)
+  if (typeof name !== "string" || name === "" || path.length > MAX_NAME || !path.isWellFormed())
     throw new StepNameError(
       `a step's name: expected 1 to ${MAX_NAME} characters, with its branches, got ${JSON.stringify(path)}`,
     );

@@ -36,8 +36,10 @@ function shapeOf(outcome: unknown): Shape {
   if (outcome === undefined || outcome === null) return {};
   if (typeof outcome === "string") return { text: outcome };
   const expected = "the handler's return value: expected a text or any of { text, data, artifacts, metrics }";
-  if (typeof outcome !== "object" || Array.isArray(outcome))
-    throw new NotJsonError(`${expected}, got ${Array.isArray(outcome) ? "an array" : `a ${typeof outcome}`}`);
+  if (typeof outcome !== "object") throw new NotJsonError(`${expected}, got a ${typeof outcome}`);
+  const prototype: unknown = Object.getPrototypeOf(outcome);
+  if (prototype !== Object.prototype && prototype !== null)
+    throw new NotJsonError(`${expected}, got an object of class ${outcome.constructor?.name ?? "unknown"}`);
   const strange = Object.keys(outcome).find((key) => !KEYS.has(key));
   if (strange !== undefined) throw new NotJsonError(`${expected}, got the key ${JSON.stringify(strange)}`);
   const shape: Shape = outcome;
@@ -92,7 +94,8 @@ export async function contentOf(
   const json = data === undefined ? undefined : toJson(data, "data of the handler's return value");
   if (text !== undefined && json !== undefined)
     await engine.step.artifact("data", { text: json, mediaType: "application/json", filename: "data.json" });
-  const whole = text ?? json ?? (await durable(textOfArtifacts(values, task.taskId, engine.artifacts.all)));
+  const own = text ?? json;
+  const whole = own ?? (await durable(textOfArtifacts(values, task.taskId, engine.artifacts.all)));
 
   const bare = { content: "", artifacts: engine.artifacts.all, metrics };
   const empty = eventSize(wireEvent(task, longest(bare), LONGEST, 0));
@@ -103,6 +106,8 @@ export async function contentOf(
       `the result: expected ${engine.artifacts.all.length} artifacts and ${Object.keys(metrics).length} metrics to be described in ${MAX_EVENT_BYTES - RESERVE_BYTES} bytes, got ${empty}`,
     );
   if (jsonLength(whole) <= room) return { ...bare, content: whole };
+  // What the artifacts say they hold whole themselves.
+  if (own === undefined) return { ...bare, content: cutToFit(whole, room) };
   const isJson = text === undefined && json !== undefined;
   await engine.step.artifact("full-text", {
     text: whole,

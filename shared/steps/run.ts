@@ -6,7 +6,7 @@ import type { Entry, Head } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import type { ErrorCode } from "../wire/index.ts";
 import type { Engine, Halt } from "./engine.ts";
-import { StoreError } from "./errors.ts";
+import { isA, StoreError } from "./errors.ts";
 import { contentOf } from "./outcome.ts";
 
 /** How a run of a handler came out: an end to be put, or a reason to leave the task as it is. */
@@ -33,16 +33,19 @@ export function failure(head: Head, code: ErrorCode, message: string, now: numbe
 function thrown(error: unknown): string {
   try {
     if (error instanceof Error) return `${String(error.name)}: ${String(error.message)}`;
+    if (typeof error === "string") return `the handler threw ${error}`;
+    if (error === null || error === undefined) return `the handler threw ${error}`;
+    if (typeof error === "object" && "message" in error) return `the handler threw ${String(error.message)}`;
   } catch {
     return "the handler threw an error that does not say what it is";
   }
-  return `the handler threw ${typeof error === "string" ? error : typeof error}`;
+  return `the handler threw a value of type ${typeof error}`;
 }
 
 /** What an error that a handler does not catch brings (docs/tasks.md, how a handler may end). */
 function uncaught(head: Head, error: unknown, now: number): Run {
-  if (error instanceof ApprovalDenied) return failure(head, "auth_not_satisfied", error.message, now);
-  if (error instanceof ReplyTimeout) return failure(head, "timeout", error.message, now);
+  if (isA(error, ApprovalDenied)) return failure(head, "auth_not_satisfied", error.message, now);
+  if (isA(error, ReplyTimeout)) return failure(head, "timeout", error.message, now);
   return failure(head, "internal", thrown(error), now);
 }
 
@@ -56,6 +59,7 @@ export function timedOut(head: Head, now: number): Run {
 function halted(head: Head, halt: Halt, engine: Engine): Run {
   const now = engine.clock.now();
   if (halt.kind === "deadline") return timedOut(head, now);
+  if (halt.kind === "threw") return failure(head, "internal", thrown(halt.error), now);
   if (halt.kind !== "stuck") return { halt };
   const seconds = Math.round((now - engine.startedAt) / 1_000);
   const message = `the handler has waited for ${seconds} s, all that an invocation gives, without a step under way; what takes long belongs into step.run`;
@@ -89,7 +93,7 @@ export async function runHandler(options: {
       return { end: { state: "TASK_STATE_COMPLETED" }, events: [result] };
     } catch (error) {
       engine.close();
-      if (error instanceof StoreError) return { halt: { kind: "broken", error: error.cause } };
+      if (isA(error, StoreError)) return { halt: { kind: "broken", error: error.cause } };
       return uncaught(head, error, now());
     }
   })();

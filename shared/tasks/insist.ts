@@ -10,6 +10,14 @@ export interface Patience {
   readonly until: () => number;
 }
 
+/** Errors of AWS that blame the request itself: the same request fails in the same way (AWS SDK: error handling). */
+const BLAMES_REQUEST = new Set(["SerializationException", "ValidationException"]);
+
+/** Whether trying again cannot help, because the service has refused what it was asked. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof Error && BLAMES_REQUEST.has(error.name);
+}
+
 /**
  * Does something again until it succeeds, after pauses that grow from 0.1 to 5 seconds.
  *

@@ -87,7 +87,7 @@ export const entry = z.object({
   answer: answer.optional(),
   events: z.array(storedEvent).optional(),
   /** The control that caused the entry. */
-  control: z.object({ kind: z.string(), messageId: z.string() }).optional(),
+  control: z.object({ kind: z.string(), messageId: z.string(), revision: z.int() }).optional(),
   /** Nothing follows an entry with an end. */
   end: z.object({ state: taskState, code: errorCode.optional(), message: z.string().optional() }).optional(),
 });

@@ -64,7 +64,12 @@ export function publishMetrics({ metrics }: Pick<PowertoolsTelemetry, "metrics">
 
 /** The fields that tell what an error was, without its stack's absolute paths. */
 export function errorFields(error: unknown): { errorName: string; errorMessage: string } {
-  return error instanceof Error
-    ? { errorName: error.name, errorMessage: error.message }
-    : { errorName: typeof error, errorMessage: String(error) };
+  try {
+    return error instanceof Error
+      ? { errorName: String(error.name), errorMessage: String(error.message) }
+      : { errorName: typeof error, errorMessage: String(error) };
+  } catch {
+    // A proxy, or a getter that throws.
+    return { errorName: typeof error, errorMessage: "an error that does not say what it is" };
+  }
 }

@@ -28,12 +28,13 @@ const metadata = z.record(z.string(), z.unknown()).optional().catch(undefined);
 const fields = { mediaType: note, filename: note, metadata };
 
 /** Parts of A2A 1.0, told apart by their member. */
-const memberPart = z.union([
-  z.object({ text: z.string(), ...fields }),
-  z.object({ raw: z.string(), ...fields }),
-  z.object({ url: z.string(), ...fields }),
-  z.object({ data: z.unknown(), ...fields }),
-]);
+const memberParts = {
+  text: z.object({ text: z.string(), ...fields }),
+  raw: z.object({ raw: z.string(), ...fields }),
+  url: z.object({ url: z.string(), ...fields }),
+  data: z.object({ data: z.unknown(), ...fields }),
+};
+const MEMBERS = ["text", "raw", "url", "data"] as const;
 
 /** Parts of A2A 0.3, told apart by `kind`. */
 const kindPart = z.discriminatedUnion("kind", [
@@ -68,8 +69,18 @@ export function readMessage(a2a: unknown): Message {
 
 function readPart(part: unknown): Part {
   if (typeof part === "string") return { text: part };
-  const member = memberPart.safeParse(part).data;
-  return ofKind(part) ?? (member === undefined ? { data: part } : given(member));
+  // A message may hold hundreds of thousands of parts: what is clearly none is not shown to every schema.
+  if (typeof part !== "object" || part === null) return { data: part };
+  return ("kind" in part ? ofKind(part) : undefined) ?? ofMember(part) ?? { data: part };
+}
+
+function ofMember(part: object): Part | undefined {
+  for (const member of MEMBERS) {
+    if (!Object.hasOwn(part, member)) continue;
+    const read = memberParts[member].safeParse(part).data;
+    if (read !== undefined) return given(read);
+  }
+  return undefined;
 }
 
 function ofKind(value: unknown): Part | undefined {

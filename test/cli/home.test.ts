@@ -41,7 +41,7 @@ test("NATS: --nats, then NATS_URL, then the running host, then agents.yaml", (t)
     folder(t, { "agents.yaml": yaml, ".sluice/host.json": '{"pid":4194305,"nats":"nats://x:1"}' }),
   );
   assert.deepEqual(servers({}, { NATS_URL: "" }, dead), ["nats://yaml:4222"]);
-  assert.throws(() => servers({ nats: "http://x" }), /NATS: expected a URL/);
+  assert.throws(() => servers({ nats: "http://x" }), /--nats: expected a URL/);
 });
 
 test("a running host tells how to log in to its NATS", (t) => {

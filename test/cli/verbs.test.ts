@@ -221,3 +221,30 @@ test("agents says what is known of each, and no more", async () => {
   assert.equal(nameless.code, 2);
   assert.match(nameless.stderr, /names no channelRef; add --channel REF/);
 });
+
+test("a NATS URL that is none, or that has a password in it, is refused in words that do not show it", async () => {
+  const withPassword = "nats://alice:hunter,2@127.0.0.1:4222";
+  for (const [args, env, words] of [
+    [
+      ["--nats", withPassword],
+      {},
+      /^sluice: --nats: expected a URL without user and password: .*--creds PATH/,
+    ],
+    [[], { NATS_URL: withPassword }, /^sluice: NATS_URL: expected a URL without user and password/],
+    [["--nats", "nats://127.0.0.1:99999"], {}, /^sluice: --nats: expected a URL .* port of at most 65535/],
+    [["--nats", ""], {}, /^sluice: --nats: expected a URL/],
+  ] as const) {
+    const { code, stdout, stderr } = await run(["agents", ...args], { cwd, env });
+    assert.equal(code, 2);
+    assert.match(stderr, words);
+    assert.doesNotMatch(stdout + stderr, /hunter/);
+  }
+});
+
+test("an empty channelRef is refused before anything is sent", async () => {
+  for (const channel of ["", " "]) {
+    const { code, stderr } = await sluice("ask", "digest", "hi", "--channel", channel);
+    assert.equal(code, 2);
+    assert.match(stderr, /^sluice: --channel: expected the channelRef of the agent, got an empty text$/m);
+  }
+});

@@ -202,6 +202,15 @@ test("whom an agent may delegate to", () => {
   );
 });
 
+/** Ten levels of ten aliases each. */
+function aliasBomb(): string {
+  const levels = Array.from({ length: 10 }, (_, level) => {
+    const of = level === 0 ? "x" : `*a${level - 1}`;
+    return `a${level}: &a${level} [${Array(10).fill(of).join(", ")}]`;
+  });
+  return `deployment: a\n${levels.join("\n")}`;
+}
+
 const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown section",
@@ -289,6 +298,16 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:2: nats\.servers\[0\]: expected a URL nats:/,
   ],
   [
+    "a server with a password",
+    "deployment: a\nnats:\n  servers:\n    - nats://alice:hunter2@a.example:4222",
+    /^agents\.yaml:4: nats\.servers\[0\]: expected a URL without user and password: [^@]*credentials \(file:PATH[^@]*, got a text of 35 characters$/,
+  ],
+  [
+    "a server's port that is none",
+    "deployment: a\nnats: { servers: ['nats://a:65536'] }",
+    /^agents\.yaml:2: nats\.servers\[0\]: expected a URL .* with a port of at most 65535, got a text/,
+  ],
+  [
     "no server",
     "deployment: a\nnats: { servers: [] }",
     /^agents\.yaml:2: nats\.servers: expected at least 1 entries, got a list of 0$/,
@@ -315,6 +334,8 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   ],
   ["a key twice", "deployment: a\ndeployment: b", /^agents\.yaml:2: Map keys must be unique$/],
   ["no YAML", "deployment: [a", /^agents\.yaml:1: /],
+  ["aliases without bound", aliasBomb(), /^agents\.yaml: Excessive alias count/],
+  ["an alias of nothing", "deployment: *nothing", /^agents\.yaml.*: .*nothing/],
   ["a list in place of a map", "- a", /^agents\.yaml:1: expected a map, got a list of 1$/],
 ];
 for (const [name, text, expected] of WRONG)
@@ -327,6 +348,19 @@ test("every finding is told at once, one a line", () => {
   assert.deepEqual(told, [
     "agents.yaml:4: agents.exec.maxQueued: expected at least 1, got 0",
     "agents.yaml:3: agents.support.maxQueued: expected at least 1, got 0",
+  ]);
+  const everywhere = `deployment: a
+nats: { server: x }
+defaults: { maxQueued: -1 }
+agents:
+  suport: {}
+  support: { maxConcurrent: -1 }
+`;
+  assert.deepEqual(complaint(everywhere).split("\n"), [
+    "agents.yaml:2: nats.server: unknown field",
+    "agents.yaml:3: defaults.maxQueued: expected at least 1, got -1",
+    "agents.yaml:5: agents.suport: expected an agent that has a file: exec, support",
+    "agents.yaml:6: agents.support.maxConcurrent: expected at least 0, got -1",
   ]);
 });
 

@@ -51,6 +51,10 @@ test("the environment overrides where NATS is and who we are", () => {
 
 test("an override that is not as expected is named", () => {
   assert.throws(() => natsAccess(deployment, { NATS_SERVERS: "a:4222" }), /expected a URL nats:/);
+  assert.throws(
+    () => natsAccess(deployment, { NATS_SERVERS: "nats://alice:hunter2@a:4222" }),
+    (error: Error) => /without user and password/.test(error.message) && !error.message.includes("hunter2"),
+  );
   assert.throws(() => natsAccess(deployment, { NATS_CREDENTIALS: "hunter2" }), /expected none, file:PATH/);
 });
 

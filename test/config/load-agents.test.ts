@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { ConfigError } from "../../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
@@ -15,7 +15,10 @@ after(() => {
 function folderWith(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), "sluice-agents-"));
   made.push(folder);
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
   return folder;
 }
 
@@ -53,7 +56,32 @@ const WRONG: readonly [name: string, files: Record<string, string>, complaint: R
     /a\.ts: expected a default export made by defineAgent/,
   ],
   ["a default export of another kind", { "a.ts": "export default { id: 'a' };" }, /made by defineAgent/],
-  ["a package that is not installed", { "a.ts": "import 'no-such-package';" }, /a\.ts: .*no-such-package/],
+  [
+    "a package that is not installed",
+    { "a.ts": "import 'no-such-package';" },
+    /a\.ts: .*no-such-package.* imported from \S*\/a\.ts$/,
+  ],
+  ["a mistake in its text", { "a.ts": "const a = 1;\nconst = 2;" }, /^\S+\/a\.ts:2: Unexpected token/],
+  [
+    "what only a compiler could run",
+    { "a.ts": "const a = 1;\n\nenum Colour { red }" },
+    /^\S+\/a\.ts:3: TypeScript enum is not supported/,
+  ],
+  [
+    "a mistake in a file that it imports",
+    { "a.ts": "import './parts/b.ts';", "parts/b.ts": "const = 2;" },
+    /^\S+\/a\.ts: \S+\/parts\/b\.ts:1: Unexpected token/,
+  ],
+  [
+    "an id that peers refuse",
+    { "a.ts": agent("A b") },
+    /^\S+\/a\.ts: id: expected 1 to 48 of a-z, 0-9 and -[^{]*$/,
+  ],
+  [
+    "a slug that peers refuse",
+    { "a.ts": agent("a").replace("skills: { task }", 'skills: { "a b": task }') },
+    /^\S+\/a\.ts: skills\.a b: expected 1 to 64 of A-Z, a-z, 0-9, _ and -$/,
+  ],
   ["a file that throws", { "a.ts": "throw new Error('no key');" }, /a\.ts: no key$/],
 ];
 for (const [name, files, complaint] of WRONG)

@@ -31,6 +31,16 @@ const CASES: readonly {
   },
   { title: "leaves a step that fails to itself", fault: "fail unawaited", ends: "completed" },
   {
+    title: "throws in a timer",
+    fault: "fail in a timer",
+    ends: { code: "internal", says: /^Error: nobody catches this$/ },
+  },
+  {
+    title: "forgets a promise that rejects",
+    fault: "fail in a promise",
+    ends: { code: "internal", says: /^Error: nobody catches this$/ },
+  },
+  {
     title: "hangs past the task's deadline",
     fault: "hang",
     delivery: { timeoutSec: 3 },

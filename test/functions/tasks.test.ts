@@ -4,9 +4,9 @@ import { after, before, describe, test } from "node:test";
 import * as z from "zod";
 import { defineAgent, skill } from "../../shared/agents/index.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
-import { isTerminal } from "../../shared/wire/index.ts";
+import { controlMessage, isTerminal } from "../../shared/wire/index.ts";
 import { assertForm, loadEventForms, loadTaskCases } from "../support/fixtures.ts";
-import { startWorld, type World } from "../support/world.ts";
+import { SENDER, startWorld, type World } from "../support/world.ts";
 
 /** What the handlers of this file did, by task. */
 const ran = new Map<string, string[]>();
@@ -191,6 +191,32 @@ describe("a task over real parts", () => {
     assert.equal(again.length, events.length + 1);
   });
 
+  test("controls that share a message id are told apart, and a reason that is cut in a pair still cancels", async () => {
+    const message = world.task();
+    await world.admit(message);
+    world.hints.splice(0);
+    const say = (kind: "status" | "cancel", revision: number, reason?: string) =>
+      world.control(
+        controlMessage({
+          from: SENDER,
+          to: "acme-support",
+          taskId: message.taskId,
+          kind,
+          revision,
+          messageId: "always-the-same",
+          ...(reason === undefined ? {} : { reason }),
+          createdAt: new Date(world.now()).toISOString(),
+        }),
+      );
+    assert.deepEqual(await say("status", 2), { ack: true });
+    assert.deepEqual(await say("status", 2), { ack: true });
+    assert.deepEqual(await say("cancel", 3, `${"x".repeat(1_999)}😀`), { ack: true });
+    const events = (await world.peer.events(message.taskId)).map(
+      ({ event }) => `${event.revision} ${event.state}`,
+    );
+    assert.deepEqual(events, ["1 TASK_STATE_WORKING", "2 TASK_STATE_WORKING", "3 TASK_STATE_CANCELED"]);
+  });
+
   test("five claims in a row that store nothing end the task, naming the step", async () => {
     const message = world.task();
     await world.admit(message);
@@ -252,7 +278,7 @@ describe("a task over real parts", () => {
       await world.store.append(taskId, entry, claimed.expiresAt);
     }
   };
-  const progress = { control: { kind: "status", messageId: "msg_1" } };
+  const progress = { control: { revision: 2, kind: "status", messageId: "msg_1" } };
 
   test("progress texts and answered controls do not save a handler that kills its workers", async () => {
     const message = world.task();

@@ -92,7 +92,22 @@ test("an error of an author's names the file", async () => {
   write("hello");
   writeFileSync(join(agentsDir, "broken.ts"), "export default 1;");
   await assert.rejects(run(), /broken\.ts: expected a default export made by defineAgent/);
+  writeFileSync(join(agentsDir, "broken.ts"), "process.exit(0);");
+  await assert.rejects(
+    run(),
+    /broken\.ts: the process ended with exit code 0 while this file was being imported$/,
+  );
   rmSync(join(agentsDir, "broken.ts"));
+});
+
+test("what the disk refuses, as when it is full, is said without a stack trace", async () => {
+  const app = join(ROOT, "infra", "app.ts");
+  const env = { PATH: process.env.PATH, CDK_OUTDIR: "/dev/null/out" };
+  await assert.rejects(promisify(execFile)(process.execPath, [app], { env }), (error) => {
+    assert.ok(error instanceof Error && "stderr" in error);
+    assert.match(String(error.stderr), /^the stack cannot be made: ENOTDIR: .*\n$/);
+    return true;
+  });
 });
 
 test("npx cdk synth works offline and without an account", async () => {

@@ -25,6 +25,10 @@ const acts = {
   nothing: () => undefined,
   huge: () => "x".repeat(6 * 1024 * 1024),
   child: () => ({ child: spawn("sleep", ["1000"], { stdio: "ignore" }).pid }),
+  apart: async () => {
+    const { pid, stdout } = spawn("sh", ["-c", "sleep 1000 & echo $!; wait"], { detached: true });
+    for await (const said of stdout) return { leader: pid, child: Number(said) };
+  },
   context: (_, context) => ({ ...context, left: context.getRemainingTimeInMillis(), env: process.env }),
   meet: async ({ want }) => {
     say("here");
@@ -106,6 +110,20 @@ test("what a function started ends with it", async (t) => {
   assert.equal(isAlive(Number(child)), true);
   failed(await host.invoke("obedient", { act: "exit", code: 1 }));
   await eventually(() => !isAlive(Number(child)));
+});
+
+test("what a function started in a group of its own ends with it, and nothing of its neighbours", async (t) => {
+  const host = await startTestHost(t, {
+    functions: { obedient: { source: OBEDIENT }, neighbour: { source: OBEDIENT } },
+  });
+  const ours = value(await host.invoke("obedient", { act: "apart" }));
+  const theirs = value(await host.invoke("neighbour", { act: "apart" }));
+  const pids = (of: Record<string, unknown>) => [Number(of.leader), Number(of.child)];
+  failed(await host.invoke("obedient", { act: "kill" }));
+  await eventually(() => !pids(ours).some(isAlive));
+  assert.deepEqual(pids(theirs).map(isAlive), [true, true]);
+  await host.stop();
+  assert.deepEqual(pids(theirs).map(isAlive), [false, false]);
 });
 
 test("a function that cannot be loaded fails its invocation in words, each time", async (t) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import test from "node:test";
@@ -85,6 +85,27 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   assert.ok(readdirSync(join(run.dataDir, "logs")).includes("bridge.log"));
 });
 
+test("a signal that comes while the functions start stops it, though no first task runs", {
+  timeout: 120_000,
+}, async (t) => {
+  const agents = temporaryFolder("agents");
+  writeFileSync(
+    join(agents, "slow.ts"),
+    `import { defineAgent, skill } from "sluice";
+     import * as z from "zod";
+     await new Promise((done) => setTimeout(done, 2_500));
+     const task = skill({ name: "Wait", description: "Waits", input: z.string(), run: () => "waited" });
+     export default defineAgent({ id: "slow", description: "Waits", skills: { task } });`,
+  );
+  const config = join(agents, "agents.yaml");
+  writeFileSync(config, "deployment: local\n");
+  const run = start(t, "--nats-port", "0", "--agents-dir", agents, "--config", config);
+  await eventually(() => run.said().includes("starting the functions"));
+  run.child.kill("SIGINT");
+  assert.equal(await run.ended(), 130);
+  assert.deepEqual(processesOf(run.dataDir), []);
+});
+
 test("a second signal ends everything at once, even while it starts", async (t) => {
   const run = start(t, "--nats-port", "0");
   await eventually(() => processesOf(run.dataDir).length > 0);
@@ -92,6 +113,27 @@ test("a second signal ends everything at once, even while it starts", async (t) 
   run.child.kill("SIGINT");
   assert.equal(await run.ended(), 130);
   await eventually(() => processesOf(run.dataDir).length === 0);
+});
+
+test("a second signal while the stack is synthesized leaves neither a process nor a folder", async (t) => {
+  const agents = temporaryFolder("agents");
+  const pidFile = join(agents, "pid");
+  writeFileSync(
+    join(agents, "slow.ts"),
+    `import { writeFileSync } from "node:fs";
+     writeFileSync(${JSON.stringify(pidFile)}, String(process.pid));
+     await new Promise((done) => setTimeout(done, 600_000));`,
+  );
+  const run = start(t, "--nats-port", "0", "--agents-dir", agents);
+  const pid = await eventually(() => existsSync(pidFile) && Number(readFileSync(pidFile, "utf8")));
+  run.child.kill("SIGINT");
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 130);
+  await eventually(() => !isAlive(Number(pid)));
+  assert.deepEqual(
+    readdirSync(run.dataDir).filter((name) => name.includes("cdk.out")),
+    [],
+  );
 });
 
 test("a port that is taken ends it in words, with nothing left", async (t) => {
@@ -135,11 +177,14 @@ test("options that make no sense end it with 2 and say what was expected", async
     [["--time-scale", ""], /Expected a number of at least 1/],
     [["--creds", "x"], /--creds and --ca are for the server that --nats names/],
     [["--nats", "x", "--nats-port", "1"], /cannot be used with option '--nats/],
+    [["--nats", "nats://127.0.0.1:99999"], /--nats: expected a URL .* port of at most 65535/],
+    [["--nats", "nats://alice:hunter,2@127.0.0.1:4222"], /--nats: expected a URL without user and password/],
     [["--nothing"], /unknown option '--nothing'/],
   ] as const) {
     const run = start(t, ...args);
     assert.equal(await run.ended(), 2);
     assert.match(run.said(), message);
+    assert.doesNotMatch(run.said(), /hunter/);
   }
 });
 

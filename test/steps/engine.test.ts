@@ -248,5 +248,64 @@ describe("steps", () => {
     });
     await refused(() => Promise.reject(mute), /does not say what it is/);
     await refused(() => Promise.reject(undefined), /threw undefined/);
+    await refused(() => Promise.reject(null), /threw null/);
+    await refused(() => Promise.reject({ message: "plain" }), /threw plain/);
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    await refused(() => Promise.reject(proxy), /./);
+    await refused((step) => step.run("revoked", () => Promise.reject(proxy)), /./);
+  });
+
+  test("with half a surrogate pair in a message end all the same, and in a name are refused", async () => {
+    await refused(() => JSON.parse("😀"), /Unexpected token '\ufffd'/);
+    await refused(() => Promise.reject(new Error(`${"x".repeat(1_992)}😀😀`)), /x\ufffd…$/);
+    await refused((step) => step.run("half \ud83d", () => 1), /name: expected/);
+    const { last } = await outcome(async (step) => {
+      await step.artifact("half \ud83d", "whole");
+      return "";
+    });
+    assert.equal(last?.state, "TASK_STATE_FAILED");
+  });
+
+  test("give out 500 artifacts and no more, whatever the result says of them", async () => {
+    const { last } = await outcome(async (step) => {
+      const names = Array.from({ length: 500 }, (_, n) => `part-${n}`);
+      await Promise.all(names.map((name) => step.artifact(name, "x".repeat(1_500))));
+    });
+    assert.equal(last?.state, "TASK_STATE_COMPLETED");
+    assert.equal(last?.result?.artifacts?.length, 500);
+    await refused(async (step) => {
+      for (let n = 0; n <= 500; n++) await step.artifact(`part-${n}`, "x");
+    }, /expected at most 500 in a task/);
+  });
+
+  test("refuse parts that are none, and keep folders and control characters out of names", async () => {
+    for (const part of [
+      null,
+      { data: undefined },
+      { text: 1 },
+      { bytes: "x", mediaType: "a/b" },
+      { text: "", mediaType: "x" },
+    ])
+      await refused((step) => step.artifact("a", part as never), /artifact "a": a part: expected/);
+    const { taskId } = await outcome(async (step) => {
+      await step.artifact("a", { text: "x", filename: "../../etc/\u001b[31mpasswd\n" });
+      return "done";
+    });
+    const artifact = (await world.peer.events(taskId)).find(({ event }) => event.kind === "artifact")?.event
+      .artifact;
+    assert.equal(artifact?.name, "[31mpasswd");
+  });
+
+  test("log what cannot be looked at without harm", async () => {
+    const { last } = await outcome((step) => {
+      step.log("strange", {
+        get field(): string {
+          throw new Error("no");
+        },
+      });
+      return "fine";
+    });
+    assert.equal(last?.content, "fine");
   });
 });

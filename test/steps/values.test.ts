@@ -112,4 +112,14 @@ describe("a task's input", () => {
     assert.ok(!text.ok);
     assert.match(text.reason, /^input: .*its text is no JSON/);
   });
+
+  test("that its schema throws at is an error naming it, not the worker's end", async () => {
+    const transform = z.string().transform((text) => JSON.parse(text));
+    const refine = z.string().refine(() => assert.fail("refine broke"));
+    for (const schema of [transform, refine]) {
+      const wrong = await read(schema, "no JSON");
+      assert.ok(!wrong.ok);
+      assert.match(wrong.reason, /^input: .*(JSON|refine broke)/);
+    }
+  });
 });

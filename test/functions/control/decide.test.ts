@@ -37,9 +37,9 @@ class Log {
   }
 
   /** Puts what a control changes. */
-  apply(change: Change, { kind, messageId }: Control): Entry {
+  apply(change: Change, { kind, messageId, revision }: Control): Entry {
     const { event, answer, opens, end } = change;
-    const parts: Partial<Entry> = { control: { kind, messageId } };
+    const parts: Partial<Entry> = { control: { kind, messageId, revision } };
     if (answer) parts.answer = { step: answer.step, value: { text: answer.value } };
     if (opens) parts.opens = [...opens];
     if (end) parts.end = end;
