@@ -62,14 +62,13 @@ export async function suspend(
   };
   if (!(await store.suspend(taskId, suspension))) return;
   await writer.refresh();
-  let { beat } = suspension;
+  const { beat } = suspension;
   let wait = Math.max(0, dueAt - clock.now());
   if (missed()) {
     // Should the hint be lost, `sweep` finds the task; what it waited for may be far off.
     wait = 0;
-    beat = claim.nextBeat();
     const soon = Math.min(dueAt, clock.now() + timing.leaseMs);
-    if (!(await store.suspend(taskId, { ...suspension, beat, dueAt: soon }))) return;
+    await store.postpone({ ...head, dueAt }, soon, { epoch, beat, times: 0 });
   }
   // What is further off is found by `sweep`, which looks a period ahead.
   if (wait >= 2 * timing.sweepPeriodMs) return;
