@@ -28,7 +28,7 @@ const asked = process.argv.slice(2);
 const files = asked.length > 0 ? asked : globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
 const tests = spawn(
   process.execPath,
-  ["--test", `--test-concurrency=${CONCURRENCY}`, "--test-reporter=spec", ...files],
+  ["--test", `--test-concurrency=${CONCURRENCY}`, "--test-reporter=spec", "--test-force-exit", ...files],
   { cwd: ROOT, stdio: "inherit", env: { ...process.env, NATS_SERVER_BIN: binary } },
 );
 const [code] = await once(tests, "exit");

@@ -46,7 +46,8 @@ export async function runStep(engine: Engine, id: string, fn: Fn, options: RunOp
 
     failed++;
     const error = describeError(attempted.error);
-    engine.warn("an attempt of a step has failed", { step: id, attempt: failed, ...error });
+    // Its message is the handler's, and may hold what a peer has sent: the requester reads it, logs do not.
+    engine.warn("an attempt of a step has failed", { step: id, attempt: failed, errorName: error.name });
     if (failed >= policy.attempts || isFinal(attempted.error))
       return await fail(engine, id, error, ms, failed);
     const pause = pauseMs(policy, failed);
@@ -87,7 +88,11 @@ async function attempt(
 ): Promise<Attempted> {
   const started = clock.now();
   const own = new AbortController();
-  const over = () => own.abort(signal.reason);
+  const over = () => {
+    // A function that ignores its signal may never come back, and would keep the timer.
+    forget();
+    own.abort(signal.reason);
+  };
   signal.addEventListener("abort", over, { once: true });
   const cut = Promise.withResolvers<Attempted>();
   const leftMs = Math.max(0, limit - started);

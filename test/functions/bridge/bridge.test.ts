@@ -10,7 +10,14 @@ import { type FauxqsServer, startFauxqs } from "fauxqs";
 import { type BridgeDeps, runBridge } from "../../../functions/bridge/bridge.ts";
 import { MAX_INLINE_BYTES } from "../../../functions/bridge/forward.ts";
 import { timing } from "../../../shared/config/timing.ts";
-import { ack, connectNats, NatsError, NatsLink, tasksConsumer } from "../../../shared/nats/index.ts";
+import {
+  ack,
+  connectNats,
+  controlsConsumer,
+  NatsError,
+  NatsLink,
+  tasksConsumer,
+} from "../../../shared/nats/index.ts";
 import { type Forwarded, forwarded } from "../../../shared/tasks/messages.ts";
 import { startNats, type TestNats } from "../../support/nats-server.ts";
 
@@ -285,7 +292,11 @@ test("NATS going down during a run is a clear error at its end; coming back, the
   const peer = await connectNats({ servers: [other.url], credentials: "none", name: "peer" });
   await until("consumers", async () => {
     const jsm = await jetstreamManager(peer);
-    return jsm.consumers.info("A2A_TASKS", tasksConsumer(runtime)).then(
+    const both = [
+      jsm.consumers.info("A2A_TASKS", tasksConsumer(runtime)),
+      jsm.consumers.info("A2A_CONTROLS", controlsConsumer(runtime)),
+    ];
+    return Promise.all(both).then(
       () => true,
       () => false,
     );

@@ -42,7 +42,7 @@ export function natsWrite(
   const parsed = parseSubject(subject);
   if (parsed?.kind === "event")
     return { kind: `nats publish ${subject.split(".").at(-1)}`, task: parsed.taskKey, answered: true };
-  const told = /\.ended\.(task_[0-9a-f]+)$/.exec(subject)?.[1];
+  const told = /\.news\.(task_[0-9a-f]+)$/.exec(subject)?.[1];
   return { kind: told === undefined ? `nats publish ${subject}` : "nats tell", task: told, answered: false };
 }
 
