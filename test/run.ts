@@ -11,6 +11,8 @@ import { synthesize } from "../infra/synth.ts";
 
 /** End-to-end files run a whole deployment each; two at a time is what two cores take. */
 const CONCURRENCY = 2;
+/** Several times what all of them take: a process that never ends must not hold up whoever waits. */
+const MAX_MINUTES = 30;
 const ROOT = resolve(import.meta.dirname, "..");
 const DEPLOYMENT = join(ROOT, "test/fixtures/deployment");
 
@@ -28,8 +30,13 @@ const asked = process.argv.slice(2);
 const files = asked.length > 0 ? asked : globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
 const tests = spawn(
   process.execPath,
-  ["--test", `--test-concurrency=${CONCURRENCY}`, "--test-reporter=spec", "--test-force-exit", ...files],
+  ["--test", `--test-concurrency=${CONCURRENCY}`, "--test-reporter=spec", ...files],
   { cwd: ROOT, stdio: "inherit", env: { ...process.env, NATS_SERVER_BIN: binary } },
 );
+const late = setTimeout(() => {
+  say(`the tests have not ended within ${MAX_MINUTES} minutes: a test file keeps its process alive`);
+  tests.kill("SIGKILL");
+}, MAX_MINUTES * 60_000);
 const [code] = await once(tests, "exit");
+clearTimeout(late);
 process.exitCode = code ?? 1;
