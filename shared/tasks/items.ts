@@ -28,10 +28,15 @@ export const storedEvent = z.object({
 });
 export type StoredEvent = z.infer<typeof storedEvent>;
 
-const stepKind = z.enum(["run", "artifact", "sleep", "ask", "approve"]);
+const stepKind = z.enum(["run", "artifact", "sleep", "ask", "approve", "delegate"]);
 
 /** An error as it is stored: what the handler gets again on each run. */
-const storedError = z.object({ name: z.string(), message: z.string() });
+const storedError = z.object({
+  name: z.string(),
+  message: z.string(),
+  /** For a delegation: the code that its executor gave, or ours (docs/wire.md, error codes). */
+  code: z.string().optional(),
+});
 
 /** A step that is done: its result as JSON text, or how it failed for good; known by the step's name. */
 export const storedStep = z.object({
@@ -46,6 +51,23 @@ export const storedStep = z.object({
 });
 export type StoredStep = z.infer<typeof storedStep>;
 
+/** A task that one of our agents has given to another agent. */
+const child = z.object({
+  /** The executor. */
+  to: z.string(),
+  channelRef: z.string(),
+  skill: z.string(),
+  /** Of the message that asks for it; it tells the parent task (shared/tasks/delegation.ts). */
+  messageId: z.string(),
+  /** How long the executor may take, in seconds. */
+  timeoutSec: z.int().positive(),
+  /** How many times the executor may hand the work on. */
+  depth: z.int().nonnegative(),
+  /** Whether the handler wants to hear of its progress. */
+  progress: z.boolean().optional(),
+});
+export type Child = z.infer<typeof child>;
+
 /** What a step waits for. Opening the same step again replaces what it waited for before. */
 export const openedStep = z.object({
   name: z.string(),
@@ -54,6 +76,8 @@ export const openedStep = z.object({
   until: z.number().optional(),
   /** For a question: the revision of the event that asked. */
   asked: z.int().positive().optional(),
+  /** For a delegation: what was handed on. */
+  child: child.optional(),
   /** For a `run` between two attempts: how many have failed, and the last one's error. */
   attempts: z.int().positive().optional(),
   error: storedError.optional(),
@@ -68,6 +92,23 @@ export const answer = z.object({
   value: kept,
 });
 export type Answer = z.infer<typeof answer>;
+
+/** What the executor of a delegated task has told, by one of its events. */
+export const heard = z.object({
+  /** The step that has delegated. */
+  step: z.string(),
+  /** The executor's revision: its events are applied in this order, each once. */
+  revision: z.int().positive(),
+  /** The task's id at its executor. */
+  taskId: z.string().optional(),
+  /** A text about the progress. */
+  text: kept.optional(),
+  /** For an artifact: its reference as JSON text. */
+  artifact: kept.optional(),
+  /** For the end: `{ state, text, artifacts, metrics, error }` as JSON text. */
+  outcome: kept.optional(),
+});
+export type Heard = z.infer<typeof heard>;
 
 /** One place of a task's journal. */
 export const entry = z.object({
@@ -85,6 +126,7 @@ export const entry = z.object({
   steps: z.array(storedStep).optional(),
   opens: z.array(openedStep).optional(),
   answer: answer.optional(),
+  heard: heard.optional(),
   events: z.array(storedEvent).optional(),
   /** The control that caused the entry. */
   control: z.object({ kind: z.string(), messageId: z.string(), revision: z.int() }).optional(),
