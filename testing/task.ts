@@ -14,7 +14,7 @@ const reply = z.object({ input: z.unknown() });
 /** A step that is done. */
 export interface StepRecord {
   readonly name: string;
-  readonly kind: "run" | "artifact" | "sleep" | "ask" | "approve";
+  readonly kind: "run" | "artifact" | "sleep" | "ask" | "approve" | "delegate";
   /** How many attempts it took. */
   readonly attempts: number;
   /** How long it took, in simulated milliseconds. */
