@@ -1,13 +1,13 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { headers, type NatsConnection } from "@nats-io/transport-node";
-import { putObject, readLastOn } from "../nats/index.ts";
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { publishOnStream, putObject, readLastOn } from "../nats/index.ts";
 import type { StoredEvent } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import { eventSubject, msgIdOf, readEvent, type TaskRef } from "../wire/index.ts";
 
 /** Where events go; see docs/wire.md §3. */
 const EVENTS_STREAM = "A2A_EVENTS";
-const PUBLISH_TIMEOUT_MS = 5_000;
+const READ_TIMEOUT_MS = 5_000;
 /** Younger events cannot have left a stream's duplicate window (two minutes, where nothing else is set). */
 const SURELY_DEDUPLICATED_MS = 60_000;
 
@@ -88,18 +88,13 @@ export function natsPublisher(options: {
       }
       const body = await values.text(event.body);
       const { subject, msgId } = addressOf(task, event);
-      const traced = headers();
-      if (task.traceparent !== undefined) traced.set("traceparent", task.traceparent);
-      await jetstream(nc, { timeout: PUBLISH_TIMEOUT_MS }).publish(subject, body, {
-        msgID: msgId + (suffix === undefined ? "" : `:${suffix}`),
-        timeout: PUBLISH_TIMEOUT_MS,
-        ...(task.traceparent === undefined ? {} : { headers: traced }),
-      });
+      const id = msgId + (suffix === undefined ? "" : `:${suffix}`);
+      await publishOnStream(nc, { subject, msgId: id, body }, task.traceparent);
     },
 
     async lastRevision(task) {
       const nc = await connection();
-      const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: PUBLISH_TIMEOUT_MS });
+      const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
       const anyKind = eventSubject(task.to, task.from, task.taskId, "status").replace(/status$/, "*");
       const last = await readLastOn(jsm, EVENTS_STREAM, anyKind);
       if (last === null) return 0;

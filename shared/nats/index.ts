@@ -4,5 +4,6 @@ export * from "./delivery.ts";
 export * from "./errors.ts";
 export * from "./intake.ts";
 export * from "./objects.ts";
+export * from "./publish.ts";
 export * from "./stream-reads.ts";
 export * from "./streams.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { within } from "./deadline.ts";
 
 /** The object store in which artifacts are handed over (docs/wire.md, artifacts). */
 export const ARTIFACTS_BUCKET = "a2a-artifacts";
@@ -31,16 +32,55 @@ export async function putObject(nc: NatsConnection, object: ArtifactObject): Pro
   await bucket.putBlob({ name: key, metadata: { media_type: mediaType } }, bytes);
 }
 
+/** How long an object's next piece may take, in milliseconds: pieces that the bucket has lost never come. */
+const IDLE_MS = 5_000;
+
 /**
  * Reads an artifact's bytes.
  *
+ * @param maxBytes a larger object is not read, whatever its description says of its size
  * @returns null when the bucket, or the name in it, does not exist
- * @throws Error when what is stored is incomplete or not what its digest says
+ * @throws Error when what is stored is too large, incomplete, not what its digest says, or a link to elsewhere
  */
-export async function getObject(nc: NatsConnection, key: string): Promise<Uint8Array | null> {
+export async function getObject(
+  nc: NatsConnection,
+  key: string,
+  maxBytes = Number.POSITIVE_INFINITY,
+): Promise<Uint8Array | null> {
   const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
-  const bytes = bucket === null ? null : await bucket.getBlob(key);
-  return bytes;
+  const info = (await bucket?.info(key)) ?? null;
+  if (bucket === null || info === null || info.deleted) return null;
+  // A link may lead into another bucket, of which its writer was told nothing (NATS ADR-20).
+  if (info.options?.link !== undefined) throw new Error("expected an object, got a link");
+  if (info.size > maxBytes) throw tooLarge(maxBytes, info.size);
+  const object = await bucket.get(key);
+  if (object === null) return null;
+  // What goes wrong is also told by the stream.
+  object.error.catch(() => undefined);
+  return collect(object.data, maxBytes);
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const reader = stream.getReader();
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for (;;) {
+      const next = await within(reader.read(), IDLE_MS);
+      if (next === undefined) throw new Error(`nothing came for ${IDLE_MS} ms after ${bytes} bytes`);
+      if (next.done) return Buffer.concat(pieces);
+      bytes += next.value.byteLength;
+      if (bytes > maxBytes) throw tooLarge(maxBytes, bytes);
+      pieces.push(next.value);
+    }
+  } finally {
+    // Ends the consumer behind it; nothing is left to be ended after the last piece.
+    await within(reader.cancel(), IDLE_MS);
+  }
+}
+
+function tooLarge(maxBytes: number, bytes: number): Error {
+  return new Error(`expected at most ${maxBytes} bytes, got ${bytes}`);
 }
 
 async function artifacts(nc: NatsConnection): Promise<ObjectStore> {

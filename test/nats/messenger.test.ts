@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { Objm } from "@nats-io/obj";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { MAX_FETCHED_BYTES, type Messenger, natsMessenger } from "../../shared/events/messenger.ts";
+import { connectNats, ensureStreams, putObject, readLastOn } from "../../shared/nats/index.ts";
+import { artifactRef, controlMessage, taskMessage } from "../../shared/wire/index.ts";
+import { startNats, type TestNats } from "../support/nats-server.ts";
+
+const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const CREATED = "2026-08-01T12:00:00.000Z";
+
+let server: TestNats;
+let nc: NatsConnection;
+let jsm: JetStreamManager;
+let messenger: Messenger;
+
+before(async () => {
+  server = await startNats();
+  nc = await connectNats({ servers: [server.url], credentials: "none", name: "test" });
+  jsm = await jetstreamManager(nc);
+  messenger = natsMessenger({ connection: async () => nc });
+});
+after(async () => {
+  await nc.close();
+  await server.stop();
+});
+
+const task = (messageId: string, a2a: unknown = "hello") =>
+  taskMessage({
+    from: "acme-relay",
+    to: "peer-1",
+    messageId,
+    request: { a2a, channelRef: "peer", skillId: "task" },
+    createdAt: CREATED,
+  });
+
+test("without streams a message is not sent, and says so", async () => {
+  await assert.rejects(messenger.send(task("m0")));
+});
+
+test("a task and a control are on their streams once, however often they are sent, with their trace", async () => {
+  await ensureStreams(jsm);
+  const message = task("m1");
+  await messenger.send(message, TRACE);
+  await messenger.send(message, TRACE);
+  const cancel = controlMessage({
+    from: "acme-relay",
+    to: "peer-1",
+    taskId: "task_1",
+    kind: "cancel",
+    revision: 3,
+    reason: "the parent has ended",
+    createdAt: CREATED,
+  });
+  await messenger.send(cancel);
+  await messenger.send(cancel);
+  for (const [stream, { subject, msgId, body }, trace] of [
+    ["A2A_TASKS", message, { traceparent: TRACE }],
+    ["A2A_CONTROLS", cancel, {}],
+  ] as const) {
+    assert.equal((await jsm.streams.info(stream)).state.messages, 1, stream);
+    const stored = await readLastOn(jsm, stream, subject);
+    assert.deepEqual(stored?.headers, { "Nats-Msg-Id": msgId, ...trace });
+    assert.equal(Buffer.from(stored?.body ?? "").toString(), body);
+  }
+});
+
+test("what no stream takes is an error: too large a message, a subject that is nobody's", async () => {
+  await ensureStreams(jsm);
+  await assert.rejects(messenger.send(task("large", "x".repeat(1_048_576))), /payload/);
+  await assert.rejects(
+    messenger.send({ subject: "a2a.v1.nothing.x", msgId: "1", body: "{}" }),
+    /jetstream is not enabled/,
+  );
+});
+
+test("a message that we are not allowed to send is an error", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "sluice-permissions-"));
+  t.after(() => rm(dir, { recursive: true }));
+  const [config, login] = [join(dir, "nats.conf"), join(dir, "login")];
+  const permissions = '{ publish: ["$JS.API.>", "a2a.v1.task.acme-relay.>"], subscribe: ["_INBOX_test.>"] }';
+  await writeFile(config, `authorization { users: [{ user: u, password: p, permissions: ${permissions} }] }`);
+  await writeFile(login, '{"user":"u","password":"p"}');
+  const guarded = await startNats(["-c", config]);
+  t.after(() => guarded.stop());
+  const own = await connectNats({ servers: [guarded.url], credentials: `file:${login}`, name: "test" });
+  t.after(() => own.close());
+  await ensureStreams(await jetstreamManager(own));
+  const ours = natsMessenger({ connection: async () => own });
+  await ours.send(task("allowed"));
+  const { subject, ...message } = task("forbidden");
+  await assert.rejects(
+    ours.send({ ...message, subject: subject.replace("acme-relay", "acme-echo") }),
+    /permissions violation/i,
+  );
+});
+
+/** Stores an object as an executor does, and gives its reference. */
+async function stored(id: string, bytes: Uint8Array) {
+  const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+  const mediaType = "application/octet-stream";
+  const of = { id, name: `${id}.bin`, mediaType, digest, sizeBytes: bytes.byteLength };
+  const ref = artifactRef("task_1", of);
+  await putObject(nc, { ...ref, bytes });
+  return ref;
+}
+
+test("an artifact comes back whole: empty, of several pieces", async () => {
+  for (const bytes of [new Uint8Array(), randomBytes(1), randomBytes(1_000_000)]) {
+    const fetched = await messenger.fetch(await stored(`whole-${bytes.length}`, bytes));
+    assert.ok(Buffer.from(bytes).equals(fetched));
+  }
+});
+
+test("an artifact that is not there is an error that names it", async () => {
+  const ref = await stored("here", randomBytes(10));
+  await assert.rejects(messenger.fetch({ ...ref, name: "gone", key: "tasks/task_1/gone/gone" }), {
+    message: 'artifact "gone": a2a-artifacts holds no object "tasks/task_1/gone/gone"',
+  });
+  await (await new Objm(nc).open("a2a-artifacts")).delete(ref.key);
+  await assert.rejects(messenger.fetch(ref), /artifact "here\.bin": a2a-artifacts holds no object/);
+});
+
+test("without the bucket there is no artifact", async (t) => {
+  const empty = await startNats();
+  t.after(() => empty.stop());
+  const other = await connectNats({ servers: [empty.url], credentials: "none", name: "test" });
+  t.after(() => other.close());
+  const lonely = natsMessenger({ connection: async () => other });
+  await assert.rejects(lonely.fetch(await stored("elsewhere", randomBytes(3))), /holds no object/);
+});
+
+test("a reference that leads elsewhere, promises too much or has no digest is not followed", async () => {
+  const ref = await stored("refused", randomBytes(10));
+  const unused = natsMessenger({ connection: () => assert.fail("it asked for the connection") });
+  for (const [change, message] of [
+    [{ bucket: "secrets" }, /bucket: expected a2a-artifacts, got "secrets"/],
+    [{ sizeBytes: MAX_FETCHED_BYTES + 1 }, /sizeBytes: expected at most 67108864, got 67108865/],
+    [{ digest: `sha256:${"A".repeat(64)}` }, /digest: expected sha256: and 64 hex digits/],
+    [{ digest: "" }, /digest: expected .*, got ""/],
+    [{ digest: "d".repeat(100_000) }, /digest: expected .*, got "d{128}"$/],
+  ] as const)
+    await assert.rejects(unused.fetch({ ...ref, ...change }), (error) => {
+      assert.ok(error instanceof Error);
+      assert.match(error.message, /^artifact "refused\.bin": /);
+      assert.match(error.message, message);
+      return true;
+    });
+});
+
+test("bytes that are others than the event says are an error: more, fewer, different", async () => {
+  const ref = await stored("other", randomBytes(10));
+  await assert.rejects(messenger.fetch({ ...ref, sizeBytes: 9 }), /expected at most 9 bytes, got 10/);
+  await assert.rejects(messenger.fetch({ ...ref, sizeBytes: 11 }), /expected 11 bytes, got 10/);
+  await assert.rejects(
+    messenger.fetch({ ...ref, digest: `sha256:${"0".repeat(64)}` }),
+    /artifact "other\.bin": expected bytes whose digest is sha256:0+, got sha256:[0-9a-f]{64}$/,
+  );
+});
+
+test("the largest artifact is fetched, and one that only says that it is small is given up in time", async () => {
+  const bytes = Buffer.alloc(MAX_FETCHED_BYTES, "0123456789abcdef");
+  const ref = await stored("largest", bytes);
+  assert.ok(bytes.equals(await messenger.fetch(ref)));
+
+  // Its description lies: the bucket's pieces are those of the large one.
+  const bucket = await new Objm(nc).open("a2a-artifacts");
+  const info = await bucket.info(ref.key);
+  assert.ok(info);
+  const key = "tasks/task_1/liar/liar.bin";
+  const meta = `$O.a2a-artifacts.M.${Buffer.from(key).toString("base64url")}`;
+  const { nuid, digest, bucket: name } = info;
+  const padded = meta + "=".repeat((4 - (Buffer.from(key).toString("base64url").length % 4)) % 4);
+  nc.publish(padded, JSON.stringify({ name: key, bucket: name, nuid, digest, size: 16, chunks: 1 }));
+  await nc.flush();
+  await assert.rejects(
+    messenger.fetch({ ...ref, key, name: "liar.bin", sizeBytes: 16 }),
+    /artifact "liar\.bin": it cannot be read \(expected at most 16 bytes, got \d+\)/,
+  );
+});
+
+test("a link is not followed, and pieces that are lost do not keep us waiting for ever", async () => {
+  const ref = await stored("linked", randomBytes(200_000));
+  const bucket = await new Objm(nc).open("a2a-artifacts");
+  const info = await bucket.info(ref.key);
+  assert.ok(info);
+  const key = "tasks/task_1/link/link.bin";
+  await bucket.link(key, info);
+  await assert.rejects(
+    messenger.fetch({ ...ref, key }),
+    /it cannot be read \(expected an object, got a link\)/,
+  );
+
+  await jsm.streams.purge("OBJ_a2a-artifacts", { filter: `$O.a2a-artifacts.C.${info.nuid}` });
+  await assert.rejects(messenger.fetch(ref), /it cannot be read \(nothing came for 5000 ms after 0 bytes\)/);
+});
