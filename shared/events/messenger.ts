@@ -1,3 +1,4 @@
+import type { NatsConnection } from "@nats-io/transport-node";
 import type { ArtifactRef, Outgoing } from "../wire/index.ts";
 
 /** How our agents speak to others: tasks that they hand on, controls of these, and what comes back of them. */
@@ -15,4 +16,12 @@ export interface Messenger {
    * @throws Error when they are not there, or are others
    */
   fetch(artifact: ArtifactRef): Promise<Uint8Array>;
+}
+
+/** A messenger over JetStream. */
+export function natsMessenger(_options: { connection: () => Promise<NatsConnection> }): Messenger {
+  return {
+    send: () => Promise.reject(new Error("not there yet")),
+    fetch: () => Promise.reject(new Error("not there yet")),
+  };
 }
