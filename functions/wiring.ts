@@ -4,6 +4,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
 import { natsAccess, readEnv } from "../shared/config/env.ts";
 import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
+import { type Messenger, natsMessenger } from "../shared/events/messenger.ts";
 import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
 import { NatsLink } from "../shared/nats/index.ts";
 import { createSender } from "../shared/queues/index.ts";
@@ -28,6 +29,7 @@ export interface Wiring {
   readonly store: Store;
   readonly values: Values;
   readonly publisher: Publisher;
+  readonly messenger: Messenger;
   readonly now: () => number;
   readonly clock: Clock;
 }
@@ -67,6 +69,7 @@ export function wire(name: string, deployment: unknown): Wiring {
     store: dynamoStore({ client, table: env.TABLE_NAME }),
     values,
     publisher: natsPublisher({ connection: () => nats.get(), values, now }),
+    messenger: natsMessenger({ connection: () => nats.get() }),
     now,
     clock: systemClock,
   };

@@ -1,3 +1,4 @@
+import type { Messenger } from "../shared/events/messenger.ts";
 import type { Publisher } from "../shared/events/publisher.ts";
 import type { Clock } from "../shared/tasks/clock.ts";
 import type { Entry } from "../shared/tasks/items.ts";
@@ -7,7 +8,7 @@ import type { Values } from "../shared/tasks/values.ts";
 /** Something that a process does to the world outside, before which and after which it may die. */
 export interface Write {
   /** Which function's process. */
-  readonly by: "work" | "control" | "sweep";
+  readonly by: "work" | "control" | "events" | "sweep";
   /** The part and its method, such as `store.append`. */
   readonly kind: string;
   readonly taskId: string;
@@ -26,6 +27,7 @@ interface Outside {
   readonly store: Store;
   readonly values: Values;
   readonly publisher: Publisher;
+  readonly messenger: Messenger;
 }
 
 /**
@@ -111,7 +113,7 @@ export class Process {
   }
 
   /** The parts outside as this process reaches them. */
-  outside({ store, values, publisher }: Outside): Outside {
+  outside({ store, values, publisher, messenger }: Outside): Outside {
     const put = <T>(kind: string, taskId: string, call: () => Promise<T>) =>
       this.write({ kind, taskId }, call);
     const own: Values = {
@@ -148,6 +150,10 @@ export class Process {
         lastRevision: (task) => this.read(() => publisher.lastRevision(task)),
         repeat: (task, ...rest) =>
           put("publisher.publish", task.taskId, () => publisher.repeat(task, ...rest)),
+      },
+      messenger: {
+        send: (message, ...rest) => put("messenger.send", "", () => messenger.send(message, ...rest)),
+        fetch: (artifact) => this.read(() => messenger.fetch(artifact)),
       },
     };
   }

@@ -11,6 +11,7 @@ import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
 import { type MemoryStore, memoryStore } from "../shared/testing/memory-store.ts";
 import { type MemoryValues, memoryValues } from "../shared/testing/memory-values.ts";
+import { type RecordingMessenger, recordingMessenger } from "../shared/testing/recording-messenger.ts";
 import { type RecordingPublisher, recordingPublisher } from "../shared/testing/recording-publisher.ts";
 import { type ControlKind, controlMessage, taskIdOf, taskMessage } from "../shared/wire/index.ts";
 import { deploymentOf } from "./deployment.ts";
@@ -42,6 +43,7 @@ export class Simulation {
   readonly store: MemoryStore = memoryStore();
   readonly values: MemoryValues = memoryValues();
   readonly publisher: RecordingPublisher;
+  readonly messenger: RecordingMessenger;
   readonly log: LogLine[] = [];
   readonly timing: Timing = timing();
   /** The agent's id on the wire. */
@@ -79,6 +81,7 @@ export class Simulation {
     this.runtime = `test-${agent.id}`;
     this.clock = new SimulatedClock(startsAt?.getTime() ?? START);
     this.publisher = recordingPublisher({ values: this.values, now: this.clock.now });
+    this.messenger = recordingMessenger({ now: this.clock.now });
     this.#lastSweep = this.clock.now();
     const note = (level: LogLine["level"]) => (message: string, fields?: LogLine["fields"]) =>
       void this.log.push({ level, message, ...(fields && { fields }) });
@@ -198,10 +201,9 @@ export class Simulation {
   }
 
   #parts(process?: Process) {
-    const { store, values, publisher } = this;
-    return process === undefined
-      ? { store, values, publisher }
-      : process.outside({ store, values, publisher });
+    const { store, values, publisher, messenger } = this;
+    const parts = { store, values, publisher, messenger };
+    return process === undefined ? parts : process.outside(parts);
   }
 
   #process(by: Write["by"]): Process {

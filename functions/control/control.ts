@@ -4,6 +4,7 @@ import type { Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import { type EventDraft, firstEvent, storedEvents } from "../../shared/events/drafts.ts";
 import { type At, ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
+import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
@@ -22,6 +23,8 @@ export interface ControlDeps {
   readonly store: Store;
   readonly values: Values;
   readonly publisher: Publisher;
+  /** Cancels what the task has handed on. */
+  readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
   readonly telemetry: Telemetry;
   readonly timing: Timing;

@@ -1,5 +1,6 @@
 import { delaySeconds, type Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
+import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { dueShards, type Head } from "../../shared/tasks/items.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
@@ -14,6 +15,8 @@ const CONCURRENCY = 16;
 export interface SweepDeps {
   readonly store: Store;
   readonly publisher: Publisher;
+  /** Cancels what a task that has ended had handed on. */
+  readonly messenger: Messenger;
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly now: () => number;

@@ -3,6 +3,7 @@ import type { Agent } from "../../shared/agents/index.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
+import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import type { Halt } from "../../shared/steps/engine.ts";
 import type { Clock } from "../../shared/tasks/clock.ts";
@@ -19,6 +20,8 @@ export interface WorkDeps {
   readonly store: Store;
   readonly values: Values;
   readonly publisher: Publisher;
+  /** For tasks that are handed on. */
+  readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
   readonly agents: readonly Agent[];
   readonly telemetry: Telemetry;

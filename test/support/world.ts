@@ -25,6 +25,7 @@ import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { s3Values, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { type RecordingMessenger, recordingMessenger } from "../../shared/testing/recording-messenger.ts";
 import { controlMessage, parseSubject, type TaskRequest, taskMessage } from "../../shared/wire/index.ts";
 import { MovableClock } from "./movable-clock.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
@@ -92,6 +93,7 @@ export interface World {
   readonly store: Store;
   readonly values: Values;
   readonly publisher: Publisher;
+  readonly messenger: RecordingMessenger;
   readonly timing: Timing;
   readonly peer: Peer;
   /** What was put on the queue `work` and is not taken yet. */
@@ -147,6 +149,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
   const store = dynamoStore({ client, table: "tasks" });
   const values = s3Values({ bucket: "values", client: async () => s3 });
   const publisher = natsPublisher({ connection: () => link.get(), values, now });
+  const messenger = recordingMessenger({ now });
   const deployment = deploymentOf(agents, policy);
   const hints: World["hints"] = [];
   const listening = new Map<string, Set<() => void>>();
@@ -154,6 +157,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
     store,
     values,
     publisher,
+    messenger,
     deployment,
     agents,
     telemetry,
@@ -191,6 +195,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
     store,
     values,
     publisher,
+    messenger,
     timing: deps.timing,
     peer,
     hints,
