@@ -86,6 +86,11 @@ export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
   return (hint, delaySec = 0) => sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
 }
 
+/** Tells a running worker that its journal has news. */
+export function teller({ nats, deployment }: Wiring): (taskId: string) => Promise<void> {
+  return async (taskId) => (await nats.get()).publish(newsSubject(deployment.deployment, taskId));
+}
+
 /** The subject on which a running worker is told that its journal has news; only a hint, so core NATS will do. */
 export function newsSubject(deployment: string, taskId: string): string {
   return `sluice.${deployment}.news.${taskId}`;

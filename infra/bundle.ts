@@ -4,7 +4,7 @@ import { build, type Plugin } from "esbuild";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 
 /** The functions of the stack; each is `functions/<name>/handler.ts` exporting `handler`. */
-export const FUNCTION_NAMES = ["bridge", "admit", "control", "work", "sweep"] as const;
+export const FUNCTION_NAMES = ["bridge", "admit", "control", "events", "work", "sweep"] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 /** The repository's root. */
@@ -46,6 +46,7 @@ export async function bundleFunctions(options: BundleOptions): Promise<Bundles> 
       bridge: join(options.outDir, "bridge"),
       admit: join(options.outDir, "admit"),
       control: join(options.outDir, "control"),
+      events: join(options.outDir, "events"),
       work: join(options.outDir, "work"),
       sweep: join(options.outDir, "sweep"),
     },

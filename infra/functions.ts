@@ -102,9 +102,11 @@ function environmentOf(name: FunctionName, props: SluiceFunctionProps): Record<s
     bridge: {
       TASKS_QUEUE_URL: queues.tasks.queue.queueUrl,
       CONTROLS_QUEUE_URL: queues.controls.queue.queueUrl,
+      EVENTS_QUEUE_URL: queues.events.queue.queueUrl,
     },
     admit: { ...stored, ...hints },
     control: { ...stored, ...hints },
+    events: { ...stored, ...hints },
     work: { ...stored, ...hints },
     sweep: { ...stored, ...hints },
   };

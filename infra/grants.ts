@@ -19,8 +19,11 @@ interface Grant {
   readonly consumes?: readonly QueueName[];
 }
 
+/** Where the bridge puts what it pulls. */
+const FORWARDED = ["tasks", "controls", "events"] as const;
+
 const GRANTS: Readonly<Record<FunctionName, Grant>> = {
-  bridge: { sends: ["tasks", "controls"], measures: ["tasks", "controls"] },
+  bridge: { sends: FORWARDED, measures: FORWARDED },
   admit: {
     table: ["GetItem", "PutItem", "Query"],
     values: ["GetObject", "PutObject"],
@@ -32,6 +35,12 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
     values: ["GetObject", "PutObject"],
     sends: ["work"],
     consumes: ["controls"],
+  },
+  events: {
+    table: ["GetItem", "PutItem", "UpdateItem", "Query"],
+    values: ["GetObject", "PutObject"],
+    sends: ["work"],
+    consumes: ["events"],
   },
   work: {
     table: ["GetItem", "PutItem", "UpdateItem", "Query"],

@@ -15,6 +15,7 @@ export const FUNCTION_SIZES: Readonly<Record<FunctionName, FunctionSize>> = {
   bridge: { memoryMb: 512, timeoutSec: 75 },
   admit: { memoryMb: 512, timeoutSec: 30 },
   control: { memoryMb: 512, timeoutSec: 30 },
+  events: { memoryMb: 512, timeoutSec: 30 },
   work: { memoryMb: 1024, timeoutSec: 900 },
   sweep: { memoryMb: 512, timeoutSec: 60 },
 };
@@ -34,10 +35,11 @@ export interface Consumption {
 export const CONSUMPTION = {
   tasks: { consumer: "admit", batchSize: 10, maxConcurrency: 4 },
   controls: { consumer: "control", batchSize: 10, maxConcurrency: 2 },
+  events: { consumer: "events", batchSize: 10, maxConcurrency: 4 },
   work: { consumer: "work", batchSize: 1, maxConcurrency: 50 },
 } as const satisfies Record<string, Consumption>;
 export type QueueName = keyof typeof CONSUMPTION;
-export const QUEUE_NAMES = ["tasks", "controls", "work"] as const satisfies readonly QueueName[];
+export const QUEUE_NAMES = ["tasks", "controls", "events", "work"] as const satisfies readonly QueueName[];
 
 /**
  * A message stays hidden for six times its consumer's timeout, so that throttled retries do not count as receives

@@ -28,6 +28,7 @@ export class SluiceStack extends Stack {
     const queues: Queues = {
       tasks: new QueuePair(this, "Tasks", "tasks"),
       controls: new QueuePair(this, "Controls", "controls"),
+      events: new QueuePair(this, "Events", "events"),
       work: new QueuePair(this, "Work", "work"),
     };
     const make = (name: FunctionName, description: string) =>
@@ -41,6 +42,7 @@ export class SluiceStack extends Stack {
     const bridge = make("bridge", "Forwards NATS messages to the queues");
     make("admit", "Decides each task once");
     make("control", "Answers cancel and status");
+    make("events", "Takes in what comes of tasks that were handed on");
     make("work", "Runs the agents' handlers");
     const sweep = make("sweep", "Picks up whatever is due and nobody holds");
     new Schedules(this, "Schedules", { bridge, sweep });

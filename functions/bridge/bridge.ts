@@ -8,6 +8,7 @@ import {
   ensureStreams,
   NatsError,
   type NatsLink,
+  type PulledRuntime,
   type RuntimeConsumers,
 } from "../../shared/nats/index.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
@@ -19,10 +20,11 @@ const SHARE = 2;
 const API_TIMEOUT_MS = 5_000;
 
 export interface BridgeSettings {
-  /** The hosted agents' runtime ids. */
-  readonly runtimes: readonly string[];
+  /** The hosted agents' runtimes. */
+  readonly runtimes: readonly PulledRuntime[];
   readonly tasksQueueUrl: string;
   readonly controlsQueueUrl: string;
+  readonly eventsQueueUrl: string;
   /** How many messages each of the queues may hold while two runs overlap. */
   readonly bound: number;
 }
@@ -76,6 +78,10 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
       settings.controlsQueueUrl,
       consumers.map(({ controls }) => controls),
     ),
+    lane(
+      settings.eventsQueueUrl,
+      consumers.flatMap(({ events }) => events ?? []),
+    ),
   ];
   const pulling = Promise.all(lanes.map((each) => each.pull(left)));
   await within(pulling, Math.max(0, left()));
@@ -112,7 +118,7 @@ async function prepare(
   for (const [i, result] of made.entries()) {
     if (result.status === "fulfilled") continue;
     telemetry.error("a runtime has no consumers", {
-      runtime: settings.runtimes[i],
+      runtime: settings.runtimes[i]?.runtime,
       ...errorFields(result.reason),
     });
     telemetry.count("RuntimesWithoutConsumers");

@@ -14,7 +14,7 @@ import { runBridge } from "./bridge.ts";
 const BOUND = 1_000;
 
 const config = parseDeployment(deployment);
-const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL"], process.env);
+const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
 const telemetry = createTelemetry();
 const deps = {
   link: new NatsLink({ ...natsAccess(config, process.env), name: `sluice-${config.deployment}-bridge` }),
@@ -25,9 +25,14 @@ const deps = {
   telemetry,
   timing: timingFromEnv(process.env),
   settings: {
-    runtimes: config.agents.map((agent) => agent.runtime),
+    runtimes: config.agents.map(({ runtime, policy }) => ({
+      runtime,
+      // Without a target nothing can be handed on.
+      delegates: policy.delegateTargets.length > 0,
+    })),
     tasksQueueUrl: env.TASKS_QUEUE_URL,
     controlsQueueUrl: env.CONTROLS_QUEUE_URL,
+    eventsQueueUrl: env.EVENTS_QUEUE_URL,
     bound: BOUND,
   },
 };

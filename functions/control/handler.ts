@@ -6,16 +6,11 @@ import { intake } from "../../shared/nats/index.ts";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord, receives } from "../batch.ts";
-import { hinter, newsSubject, wire } from "../wiring.ts";
+import { hinter, teller, wire } from "../wiring.ts";
 import { control } from "./control.ts";
 
 const wiring = wire("control", deployment);
-const deps = {
-  ...wiring,
-  hint: hinter(),
-  tell: async (taskId: string) =>
-    (await wiring.nats.get()).publish(newsSubject(wiring.deployment.deployment, taskId)),
-};
+const deps = { ...wiring, hint: hinter(), tell: teller(wiring) };
 const intakeDeps = {
   ...wiring,
   connection: () => wiring.nats.get(),

@@ -10,6 +10,7 @@ const variables = {
   BUCKET_NAME: z.string().min(1),
   TASKS_QUEUE_URL: z.url(),
   CONTROLS_QUEUE_URL: z.url(),
+  EVENTS_QUEUE_URL: z.url(),
   WORK_QUEUE_URL: z.url(),
 };
 export type VariableName = keyof typeof variables;

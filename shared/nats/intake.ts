@@ -4,7 +4,7 @@ import { type Forwarded, forwarded } from "../tasks/messages.ts";
 import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import { type Delivery, fetchDelivery, nakDelay, settleDelivery, type Verdict } from "./delivery.ts";
 
-/** What the two functions that take JetStream messages from SQS have in common. */
+/** What the functions that take JetStream messages from SQS have in common. */
 export interface IntakeDeps {
   readonly connection: () => Promise<NatsConnection>;
   readonly telemetry: Telemetry;

@@ -69,26 +69,39 @@ async function ensureStream(jsm: JetStreamManager, spec: StreamSpec): Promise<vo
   }
 }
 
-/** The two durables by which a runtime's messages are pulled. */
+/** A runtime whose messages are pulled. */
+export interface PulledRuntime {
+  readonly runtime: string;
+  /** Whether it may hand tasks on: then there are events for it. */
+  readonly delegates: boolean;
+}
+
+/** The durables by which a runtime's messages are pulled. */
 export interface RuntimeConsumers {
   readonly tasks: ConsumerInfo;
   readonly controls: ConsumerInfo;
+  /** For a runtime that delegates only. */
+  readonly events?: ConsumerInfo;
 }
 
 /**
  * Creates the durable consumers of a hosted runtime, or brings them to our settings if they are there: unlike the
- * streams they are ours. A new one starts 24 hours back. One request each when all is as it should be.
+ * streams they are ours. A new one starts 24 hours back. One request each when all is as it should be. The durable for
+ * events of a runtime that does not delegate is left alone: it may be somebody else's who acts as that runtime.
  */
 export async function ensureConsumers(
   jsm: JetStreamManager,
-  runtime: string,
+  { runtime, delegates }: PulledRuntime,
   timing: Timing,
 ): Promise<RuntimeConsumers> {
-  const [tasks, controls] = await Promise.all([
-    ensureConsumer(jsm, TASKS_STREAM, tasksConsumer(runtime), `a2a.v1.task.*.${runtime}.>`, timing),
-    ensureConsumer(jsm, CONTROLS_STREAM, controlsConsumer(runtime), `a2a.v1.control.*.${runtime}.>`, timing),
+  const ensure = (stream: string, name: string, kind: string) =>
+    ensureConsumer(jsm, stream, name, `a2a.v1.${kind}.*.${runtime}.>`, timing);
+  const [tasks, controls, events] = await Promise.all([
+    ensure(TASKS_STREAM, tasksConsumer(runtime), "task"),
+    ensure(CONTROLS_STREAM, controlsConsumer(runtime), "control"),
+    delegates ? ensure(EVENTS_STREAM, eventsConsumer(runtime), "event") : undefined,
   ]);
-  return { tasks, controls };
+  return { tasks, controls, ...(events && { events }) };
 }
 
 /** The durable's name for tasks to a runtime (docs/wire.md, consumers). */
@@ -99,6 +112,11 @@ export function tasksConsumer(runtime: string): string {
 /** The durable's name for controls to a runtime. */
 export function controlsConsumer(runtime: string): string {
   return `a2a_controls_${runtime}`;
+}
+
+/** The durable's name for events of the tasks that a runtime has handed on. */
+export function eventsConsumer(runtime: string): string {
+  return `a2a_events_${runtime}`;
 }
 
 async function ensureConsumer(

@@ -172,8 +172,8 @@ test("agents says what is known of each, and no more", async () => {
   await using stage = await openStage();
   const sluice = (...args: string[]) => run([...args, "--nats", stage.nats.url], { cwd });
   const jsm = await jetstreamManager(stage.nc);
-  await ensureConsumers(jsm, "acme-digest", timing());
-  await ensureConsumers(jsm, "eve-room", timing());
+  await ensureConsumers(jsm, { runtime: "acme-digest", delegates: false }, timing());
+  await ensureConsumers(jsm, { runtime: "eve-room", delegates: false }, timing());
   await jsm.streams.add({ name: "KV_A2A_PEERS", subjects: ["$KV.A2A_PEERS.>"], max_msgs_per_subject: 1 });
   const js = jetstream(stage.nc);
   const card = (agentId: string, expiresAt: string, skills: string[]) => ({

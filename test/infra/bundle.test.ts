@@ -26,6 +26,7 @@ const ENVIRONMENT = {
   BUCKET_NAME: "bucket",
   TASKS_QUEUE_URL: "http://127.0.0.1:1/0/tasks",
   CONTROLS_QUEUE_URL: "http://127.0.0.1:1/0/controls",
+  EVENTS_QUEUE_URL: "http://127.0.0.1:1/0/events",
   WORK_QUEUE_URL: "http://127.0.0.1:1/0/work",
   POWERTOOLS_SERVICE_NAME: "test",
   POWERTOOLS_METRICS_NAMESPACE: "Sluice",

@@ -32,6 +32,7 @@ function stackWith(props: Partial<SluiceStackProps> = {}): SluiceStack {
       bridge: folderOf("bridge"),
       admit: folderOf("admit"),
       control: folderOf("control"),
+      events: folderOf("events"),
       work: folderOf("work"),
       sweep: folderOf("sweep"),
     },
@@ -161,7 +162,7 @@ test("each queue is encrypted, reachable by TLS only, and has a dead-letter queu
 
 test("a message stays hidden for six times its consumer's timeout", () => {
   const hidden = resources("AWS::SQS::Queue").map((of) => of.Properties.VisibilityTimeout);
-  assert.deepEqual(hidden.filter((of) => of !== undefined).toSorted(), [180, 180, 5400]);
+  assert.deepEqual(hidden.filter((of) => of !== undefined).toSorted(), [180, 180, 180, 5400]);
   for (const name of QUEUE_NAMES) {
     const timeout = FUNCTION_SIZES[CONSUMPTION[name].consumer].timeoutSec;
     assert.ok(hidden.includes(6 * timeout), name);
@@ -179,15 +180,16 @@ test("queues are consumed with bounded concurrency and partial failures", () => 
     concurrency: { MaximumConcurrency: most },
     responses: ["ReportBatchItemFailures"],
   });
-  assert.deepEqual(mappings, [mapping(10, 4), mapping(10, 2), mapping(1, 50)]);
+  assert.deepEqual(mappings, [mapping(10, 4), mapping(10, 2), mapping(10, 4), mapping(1, 50)]);
 });
 
 const COMMON = ["LOG_LEVEL", "NODE_OPTIONS", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"];
 const STORED = ["BUCKET_NAME", "TABLE_NAME"];
 const ENVIRONMENT: Readonly<Record<FunctionName, readonly string[]>> = {
-  bridge: ["CONTROLS_QUEUE_URL", "TASKS_QUEUE_URL"],
+  bridge: ["CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL", "TASKS_QUEUE_URL"],
   admit: [...STORED, "WORK_QUEUE_URL"],
   control: [...STORED, "WORK_QUEUE_URL"],
+  events: [...STORED, "WORK_QUEUE_URL"],
   work: [...STORED, "WORK_QUEUE_URL"],
   sweep: [...STORED, "WORK_QUEUE_URL"],
 };
@@ -228,6 +230,15 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   bridge: ["sqs:GetQueueAttributes", "sqs:SendMessage"],
   admit: [...CONSUME, ...VALUES, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "sqs:SendMessage"],
   control: [
+    ...CONSUME,
+    ...VALUES,
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+    "sqs:SendMessage",
+  ],
+  events: [
     ...CONSUME,
     ...VALUES,
     "dynamodb:GetItem",
@@ -309,6 +320,8 @@ test("the command finds the parts by the stack's outputs", () => {
     "BucketName",
     "ControlsDeadQueueUrl",
     "ControlsQueueUrl",
+    "EventsDeadQueueUrl",
+    "EventsQueueUrl",
     "TableName",
     "TasksDeadQueueUrl",
     "TasksQueueUrl",

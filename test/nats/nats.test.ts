@@ -11,6 +11,7 @@ import {
   connectNats,
   ensureConsumers,
   ensureStreams,
+  eventsConsumer,
   getObject,
   nak,
   putObject,
@@ -23,6 +24,7 @@ import {
 import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const HOUR = 3_600_000;
+const PLAIN = { runtime: "acme-made", delegates: false };
 let server: TestNats;
 let nc: NatsConnection;
 let jsm: JetStreamManager;
@@ -68,7 +70,7 @@ test("an operator's settings of a stream stay", async () => {
 
 test("durables are created, left alone when right and corrected when not", async () => {
   await ensureStreams(jsm);
-  const made = await Promise.all([1, 2, 3].map(() => ensureConsumers(jsm, "acme-made", timing())));
+  const made = await Promise.all([1, 2, 3].map(() => ensureConsumers(jsm, PLAIN, timing())));
   const config = made[0]?.tasks.config;
   assert.equal(config?.durable_name, "a2a_tasks_acme-made");
   assert.equal(config.filter_subject, "a2a.v1.task.*.acme-made.>");
@@ -86,7 +88,7 @@ test("durables are created, left alone when right and corrected when not", async
     max_ack_pending: 10,
     backoff: [nanos(1_000), nanos(2_000)],
   });
-  const mended = await ensureConsumers(jsm, "acme-made", timing(2));
+  const mended = await ensureConsumers(jsm, PLAIN, timing(2));
   assert.equal(mended.tasks.config.ack_wait, nanos(60_000));
   assert.equal(mended.tasks.config.max_deliver, -1);
   assert.equal(mended.tasks.config.max_ack_pending, 1_000);
@@ -94,9 +96,30 @@ test("durables are created, left alone when right and corrected when not", async
   assert.equal(mended.tasks.config.opt_start_time, config.opt_start_time);
 });
 
+test("only a runtime that delegates has a durable for events; one that no longer does keeps it as it is", async () => {
+  await ensureStreams(jsm);
+  const [plain, delegating] = [PLAIN, { runtime: "acme-relay", delegates: true }];
+  assert.equal((await ensureConsumers(jsm, plain, timing())).events, undefined);
+  await assert.rejects(jsm.consumers.info("A2A_EVENTS", eventsConsumer(plain.runtime)), /not found/);
+
+  const { events, tasks } = await ensureConsumers(jsm, delegating, timing());
+  assert.ok(events);
+  const { durable_name, filter_subject, opt_start_time, ...config } = events.config;
+  assert.equal(durable_name, "a2a_events_acme-relay");
+  assert.equal(filter_subject, "a2a.v1.event.*.acme-relay.>");
+  const back = Date.now() - Date.parse(opt_start_time ?? "");
+  assert.ok(back >= 24 * HOUR && back < 24 * HOUR + 60_000);
+  const { durable_name: _, filter_subject: __, opt_start_time: ___, ...likeTasks } = tasks.config;
+  assert.deepEqual({ ...config, name: "" }, { ...likeTasks, name: "" });
+
+  await ensureConsumers(jsm, { ...delegating, delegates: false }, timing(2));
+  const left = await jsm.consumers.info("A2A_EVENTS", eventsConsumer("acme-relay"));
+  assert.deepEqual(left.config, events.config);
+});
+
 test("ack, nak and term are confirmed, by the ack subject alone", async () => {
   await ensureStreams(jsm);
-  const { tasks } = await ensureConsumers(jsm, "acme-acks", timing());
+  const { tasks } = await ensureConsumers(jsm, { runtime: "acme-acks", delegates: false }, timing());
   const js = jetstream(nc);
   const consumer = js.consumers.getConsumerFromInfo(tasks);
   const deliver = async () => {

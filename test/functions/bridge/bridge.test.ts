@@ -10,7 +10,14 @@ import { type FauxqsServer, startFauxqs } from "fauxqs";
 import { type BridgeDeps, runBridge } from "../../../functions/bridge/bridge.ts";
 import { MAX_INLINE_BYTES } from "../../../functions/bridge/forward.ts";
 import { timing } from "../../../shared/config/timing.ts";
-import { ack, connectNats, NatsError, NatsLink, tasksConsumer } from "../../../shared/nats/index.ts";
+import {
+  ack,
+  connectNats,
+  eventsConsumer,
+  NatsError,
+  NatsLink,
+  tasksConsumer,
+} from "../../../shared/nats/index.ts";
 import { type Forwarded, forwarded } from "../../../shared/tasks/messages.ts";
 import { startNats, type TestNats } from "../../support/nats-server.ts";
 
@@ -41,7 +48,7 @@ after(async () => {
 });
 beforeEach(() => {
   runtime = `acme-r${++runs}`;
-  for (const kind of ["tasks", "controls"]) sqs.createQueue(`${kind}${runs}`);
+  for (const kind of ["tasks", "controls", "events"]) sqs.createQueue(`${kind}${runs}`);
 });
 
 function clientFor(port: number): SQSClient {
@@ -53,16 +60,23 @@ function clientFor(port: number): SQSClient {
   });
 }
 
+/** A runtime that delegates nothing. */
+const plain = (of: string) => ({ runtime: of, delegates: false });
+
+function queueUrls() {
+  const url = (kind: string) => `http://127.0.0.1:${sqs.port}/000000000000/${kind}${runs}`;
+  return { tasksQueueUrl: url("tasks"), controlsQueueUrl: url("controls"), eventsQueueUrl: url("events") };
+}
+
 /** A run of so many milliseconds, of which the last 400 are for ending. */
 function start(ms: number, over: Partial<BridgeDeps> = {}, bound = 1_000) {
   const end = Date.now() + ms;
-  const url = (kind: string) => `http://127.0.0.1:${sqs.port}/000000000000/${kind}${runs}`;
   return runBridge({
     link,
     sqs: client,
     telemetry: quiet,
     timing: { ...timing(100), marginMs: 400, ackWaitMs: 30_000 },
-    settings: { runtimes: [runtime], tasksQueueUrl: url("tasks"), controlsQueueUrl: url("controls"), bound },
+    settings: { ...queueUrls(), runtimes: [plain(runtime)], bound },
     remainingMs: () => end - Date.now(),
     ...over,
   });
@@ -129,6 +143,57 @@ test("messages go to their queues with all that their decision needs, unacknowle
   assert.equal((await consumerInfo()).num_ack_pending, 0);
   assert.equal(queued("controls")[0]?.stream, "A2A_CONTROLS");
   assert.deepEqual(await run, { forwarded: 2, givenBack: 0 });
+});
+
+test("the events of what an agent has handed on go to a queue of their own, and nobody else's", async () => {
+  const js = jetstream(nc);
+  const other = `${runtime}-plain`;
+  const settings = {
+    ...queueUrls(),
+    runtimes: [{ runtime, delegates: true }, plain(other)],
+    bound: 1_000,
+  };
+  const jsm = await jetstreamManager(nc);
+  const run = start(2_500, { settings });
+  await until("consumers", () =>
+    jsm.consumers.info("A2A_EVENTS", eventsConsumer(runtime)).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const body = "x".repeat(MAX_INLINE_BYTES + 1);
+  await js.publish(`a2a.v1.event.peer.${runtime}.task_1.accepted`, "{}");
+  await js.publish(`a2a.v1.event.peer.${runtime}.task_1.result`, body);
+  await js.publish(`a2a.v1.event.peer.${other}.task_2.accepted`, "{}");
+  await js.publish(`a2a.v1.event.${runtime}.peer.task_3.accepted`, "{}");
+  await until("both", () => queued("events").length === 2);
+  assert.deepEqual(await run, { forwarded: 2, givenBack: 0 });
+  const got = queued("events").toSorted((a, b) => a.seq - b.seq);
+  assert.deepEqual(
+    got.map(({ stream, consumer, subject, body: inline }) => [stream, consumer, subject, inline]),
+    [
+      ["A2A_EVENTS", `a2a_events_${runtime}`, `a2a.v1.event.peer.${runtime}.task_1.accepted`, "{}"],
+      ["A2A_EVENTS", `a2a_events_${runtime}`, `a2a.v1.event.peer.${runtime}.task_1.result`, undefined],
+    ],
+  );
+  await assert.rejects(jsm.consumers.info("A2A_EVENTS", eventsConsumer(other)), /not found/);
+  const { num_ack_pending } = await jsm.consumers.info("A2A_EVENTS", eventsConsumer(runtime));
+  assert.equal(num_ack_pending, 2);
+});
+
+test("a flood of events keeps its own bound, and no task waits for it", async () => {
+  const settings = { ...queueUrls(), runtimes: [{ runtime, delegates: true }], bound: 20 };
+  await start(1_200, { settings });
+  const js = jetstream(nc);
+  await Promise.all(
+    Array.from({ length: 60 }, (_, i) => js.publish(`a2a.v1.event.peer.${runtime}.task_${i}.status`, "{}")),
+  );
+  const run = start(3_000, { settings });
+  await until("events", () => queued("events").length > 0);
+  await publish(3);
+  await until("the tasks", () => queued().length === 3);
+  await run;
+  assert.ok(queued("events").length <= 20, `the queue held ${queued("events").length}`);
 });
 
 test("a body is inline up to the bound and if it is clean UTF-8, and by sequence otherwise", async () => {
@@ -267,13 +332,12 @@ test("a server without JetStream is a clear error; one agent's trouble is not an
   const [bad, good] = [runtime, `${runtime}-good`];
   await jsm.consumers.delete("A2A_TASKS", tasksConsumer(bad));
   await jsm.consumers.add("A2A_TASKS", { durable_name: tasksConsumer(bad), deliver_subject: "elsewhere" });
-  const url = (kind: string) => `http://127.0.0.1:${sqs.port}/000000000000/${kind}${runs}`;
-  const own = { tasksQueueUrl: url("tasks"), controlsQueueUrl: url("controls"), bound: 1_000 };
+  const own = { ...queueUrls(), bound: 1_000 };
   await publish(2, "{}", good);
-  const run = await start(2_000, { settings: { ...own, runtimes: [bad, good] } });
+  const run = await start(2_000, { settings: { ...own, runtimes: [plain(bad), plain(good)] } });
   assert.equal(run.forwarded, 2);
   await assert.rejects(
-    start(2_000, { settings: { ...own, runtimes: [bad] } }),
+    start(2_000, { settings: { ...own, runtimes: [plain(bad)] } }),
     (error) => error instanceof NatsError && error.code === "nats_jetstream",
   );
 });
@@ -313,7 +377,8 @@ test("NATS going down during a run is a clear error at its end; coming back, the
 
 test("a deployment without agents makes the streams and is done", async () => {
   const url = "http://127.0.0.1:1/000000000000/q";
-  const settings = { runtimes: [], tasksQueueUrl: url, controlsQueueUrl: url, bound: 1_000 };
+  const urls = { tasksQueueUrl: url, controlsQueueUrl: url, eventsQueueUrl: url };
+  const settings = { ...urls, runtimes: [], bound: 1_000 };
   assert.deepEqual(await start(60_000, { settings }), { forwarded: 0, givenBack: 0 });
 });
 
