@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { Objm } from "@nats-io/obj";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -80,20 +80,41 @@ test("what no stream takes is an error: too large a message, a subject that is n
   );
 });
 
-test("a message that we are not allowed to send is an error", async (t) => {
+/** A server on which `u` may do what a delegator needs (docs/wire.md §13), and `admin` everything. */
+async function guarded(t: TestContext) {
   const dir = await mkdtemp(join(tmpdir(), "sluice-permissions-"));
   t.after(() => rm(dir, { recursive: true }));
-  const [config, login] = [join(dir, "nats.conf"), join(dir, "login")];
-  const permissions = '{ publish: ["$JS.API.>", "a2a.v1.task.acme-relay.>"], subscribe: ["_INBOX_test.>"] }';
-  await writeFile(config, `authorization { users: [{ user: u, password: p, permissions: ${permissions} }] }`);
-  await writeFile(login, '{"user":"u","password":"p"}');
-  const guarded = await startNats(["-c", config]);
-  t.after(() => guarded.stop());
-  const own = await connectNats({ servers: [guarded.url], credentials: `file:${login}`, name: "test" });
-  t.after(() => own.close());
-  await ensureStreams(await jetstreamManager(own));
+  const publish = [
+    "a2a.v1.task.acme-relay.>",
+    "a2a.v1.control.acme-relay.>",
+    "$JS.API.INFO",
+    "$JS.API.STREAM.INFO.OBJ_a2a-artifacts",
+    "$JS.API.STREAM.MSG.GET.OBJ_a2a-artifacts",
+    "$JS.API.CONSUMER.CREATE.OBJ_a2a-artifacts.>",
+    "$JS.FC.OBJ_a2a-artifacts.>",
+  ];
+  const permissions = JSON.stringify({ publish, subscribe: ["_INBOX_test.>"] });
+  const users = `{ user: u, password: p, permissions: ${permissions} }, { user: admin, password: p }`;
+  await writeFile(join(dir, "nats.conf"), `authorization { users: [${users}] }`);
+  const server = await startNats(["-c", join(dir, "nats.conf")]);
+  t.after(() => server.stop());
+  const connectAs = async (user: string) => {
+    await writeFile(join(dir, user), JSON.stringify({ user, password: "p" }));
+    const settings = { servers: [server.url], credentials: `file:${join(dir, user)}`, name: "test" };
+    const own = await connectNats(settings);
+    t.after(() => own.close());
+    return own;
+  };
+  return { own: await connectAs("u"), admin: await connectAs("admin") };
+}
+
+test("a delegator needs the permissions that are documented, and what it may not send is an error", async (t) => {
+  const { own, admin } = await guarded(t);
+  await ensureStreams(await jetstreamManager(admin));
   const ours = natsMessenger({ connection: async () => own });
   await ours.send(task("allowed"));
+  const bytes = randomBytes(300_000);
+  assert.ok(bytes.equals(await ours.fetch(await stored("guarded", bytes, admin))));
   const { subject, ...message } = task("forbidden");
   await assert.rejects(
     ours.send({ ...message, subject: subject.replace("acme-relay", "acme-echo") }),
@@ -102,12 +123,12 @@ test("a message that we are not allowed to send is an error", async (t) => {
 });
 
 /** Stores an object as an executor does, and gives its reference. */
-async function stored(id: string, bytes: Uint8Array) {
+async function stored(id: string, bytes: Uint8Array, by = nc) {
   const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
   const mediaType = "application/octet-stream";
   const of = { id, name: `${id}.bin`, mediaType, digest, sizeBytes: bytes.byteLength };
   const ref = artifactRef("task_1", of);
-  await putObject(nc, { ...ref, bytes });
+  await putObject(by, { ...ref, bytes });
   return ref;
 }
 
