@@ -48,7 +48,9 @@ function dynamoWrite(operation: string | undefined, body: Buffer): Write | undef
 
 function itemOf(item: z.infer<typeof put>["Item"]): string {
   if (!item.sk.S.startsWith("e#")) return item.sk.S.split("#")[0] ?? "";
-  const holds = ["claim", "control", "steps", "events", "end"].filter((name) => item[name] !== undefined);
+  const holds = ["claim", "control", "heard", "steps", "events", "end"].filter(
+    (name) => item[name] !== undefined,
+  );
   return `entry ${holds.join("+")}`;
 }
 
