@@ -141,6 +141,9 @@ export class Process {
         entries: (...args) => this.read(() => store.entries(...args)),
         last: (taskId) => this.read(() => store.last(taskId)),
         settle: (taskId, ...rest) => put("store.settle", taskId, () => store.settle(taskId, ...rest)),
+        bindChild: (child, parent, ...rest) =>
+          put("store.bindChild", parent.taskId, () => store.bindChild(child, parent, ...rest)),
+        parentOf: (...args) => this.read(() => store.parentOf(...args)),
         due: store.due,
         postpone: (head, ...rest) => put("store.postpone", head.taskId, () => store.postpone(head, ...rest)),
       },

@@ -80,6 +80,7 @@ export class Watch {
       sleepUntil: (name, time) => wait(step.sleepUntil(name, time)),
       ask: (name, prompt, options) => wait(step.ask(name, prompt, options)),
       approve: (name, prompt, options) => wait(step.approve(name, prompt, options)),
+      delegate: (name, options) => wait(step.delegate(name, options)),
       each: (items, keyOf, fn, options) =>
         step.each(
           items,

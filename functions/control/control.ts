@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
-import type { Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import { type EventDraft, firstEvent, storedEvents } from "../../shared/events/drafts.ts";
 import { type At, ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
@@ -8,31 +7,23 @@ import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
-import type { WorkHint } from "../../shared/tasks/messages.ts";
-import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { type Control, cutToFit, isTerminal, readControl, readEnvelope } from "../../shared/wire/index.ts";
+import { isSeen, type WakeDeps, wake } from "../wake.ts";
 import { type Change, type Decision, decide, entryOf, isCausedBy, isKnownKind, promptOf } from "./decide.ts";
 
 /** What a question asked anew may hold, in bytes as JSON: an event has room for more (docs/wire.md §10). */
 const MAX_CONTENT_BYTES = 900_000;
 
 /** What `control` needs besides the message. */
-export interface ControlDeps {
-  readonly store: Store;
+export interface ControlDeps extends WakeDeps {
   readonly values: Values;
   readonly publisher: Publisher;
   /** Cancels what the task has handed on. */
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
   readonly telemetry: Telemetry;
-  readonly timing: Timing;
-  readonly now: () => number;
-  /** Tells a running worker that its journal has news; a worker that is not told finds out by itself. */
-  readonly tell: (taskId: string) => Promise<void>;
-  /** Puts a hint on the queue `work`. */
-  readonly hint: (hint: WorkHint) => Promise<void>;
 }
 
 /**
@@ -76,14 +67,14 @@ async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<Ve
     note(deps, head, asked, decision);
     if (decision.kind === "replay") return ACK;
     await catchUp(deps, head, entries);
-    await wake(deps, head, entries, asked);
+    await wakeFor(deps, head, entries, asked);
   } catch (error) {
     // Somebody has claimed the task since we have read its head.
     if (error instanceof ClaimLost) return answer(deps, (await deps.store.head(head.taskId)) ?? head, asked);
     if (!(error instanceof TaskEnded)) throw error;
     await catchUp(deps, head, entries);
     if (entryOf(entries, asked) === undefined) await repeatLast(deps, head, asked);
-    else await wake(deps, head, entries, asked);
+    else await wakeFor(deps, head, entries, asked);
   }
   return ACK;
 }
@@ -143,29 +134,17 @@ async function promptText(values: Values, entries: readonly Entry[]): Promise<st
   return stored.parse(JSON.parse(await values.text(event.body))).payload.content;
 }
 
-/**
- * Lets a worker know what a control has put: the one that is there, or the next one when the task waits. Once a worker
- * has put something after it, it is known.
- */
-async function wake(
-  { store, tell, hint, now, timing }: ControlDeps,
+/** Lets a worker know what a control has put, unless one knows it already. */
+async function wakeFor(
+  deps: ControlDeps,
   { taskId }: Head,
   entries: readonly Entry[],
   asked: Control,
 ): Promise<void> {
   const own = entryOf(entries, asked);
-  if (own?.end === undefined && own?.answer === undefined) return;
-  if (entries.some(({ place, control }) => place > own.place && control === undefined)) return;
-  await tell(taskId);
-  if (own.end !== undefined) return;
-  // Read after the answer is put: a worker that leaves meanwhile looks at the journal once more after it has left.
-  const head = await store.head(taskId);
-  if (head?.waiting !== true || isTerminal(head.state)) return;
-  // Should the hint be lost, `sweep` finds the task; what it waited for may be far off.
-  const { epoch, beat } = head;
-  const soon = Math.min(head.dueAt ?? Number.POSITIVE_INFINITY, now() + timing.leaseMs);
-  await store.postpone(head, soon, head.seen ?? { epoch, beat, times: 0 });
-  await hint({ taskId, epoch, beat });
+  if ((own?.end === undefined && own?.answer === undefined) || isSeen(entries, own.place)) return;
+  if (own.end !== undefined) await deps.tell(taskId);
+  else await wake(deps, taskId);
 }
 
 function note({ telemetry }: ControlDeps, head: Head, asked: Control, decision: Decision): void {

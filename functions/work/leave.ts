@@ -1,8 +1,10 @@
 import { delaySeconds } from "../../shared/config/timing.ts";
+import { cancelChildren } from "../../shared/events/cancel-children.ts";
 import type { Run } from "../../shared/steps/run.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
 import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
+import { errorFields } from "../../shared/telemetry/index.ts";
 import type { Claim } from "./claim.ts";
 
 /** Puts the end, and publishes it. */
@@ -19,12 +21,20 @@ export async function end(
   await publishEnd(claim, run.end);
 }
 
-/** What cannot be published now stays due, and `sweep` publishes it. */
-export async function publishEnd(
-  { outlet, deps, head, journal }: Claim,
-  { state }: NonNullable<Entry["end"]>,
-): Promise<void> {
-  if (await outlet.drain()) await deps.store.settle(head.taskId, journal.revision, state);
+/** What cannot be published now, or cancelled, stays due, and `sweep` does it. */
+export async function publishEnd(claim: Claim, { state }: NonNullable<Entry["end"]>): Promise<void> {
+  const { outlet, deps, head, view, journal } = claim;
+  if (!(await outlet.drain())) return;
+  try {
+    await cancelChildren(deps, head, view);
+  } catch (error) {
+    deps.telemetry.warn("what the task has handed on is not cancelled yet", {
+      ...claim.fields(),
+      ...errorFields(error),
+    });
+    return;
+  }
+  await deps.store.settle(head.taskId, journal.revision, state);
 }
 
 /** Before a task is left in good order: nothing that was told is lost. */

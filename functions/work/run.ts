@@ -78,6 +78,13 @@ async function handle(
     writer,
     values,
     status,
+    delegating: {
+      messenger: deps.messenger,
+      targets: read.policy.delegateTargets,
+      channelRefOf: (runtime) =>
+        deps.deployment.agents.find((agent) => agent.runtime === runtime)?.channelRef,
+      contextId: read.task.contextId,
+    },
     telemetry,
     clock,
     limit,

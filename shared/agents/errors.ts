@@ -8,6 +8,25 @@ export class ReplyTimeout extends Error {
   override readonly name = "ReplyTimeout";
 }
 
+/**
+ * A task that was handed on came to no good end, or could not be handed on. Uncaught it ends the task as failed: with the
+ * code `timeout` when its time was over, `policy_denied` or `unauthorized_target` when the policy forbids it, and
+ * `internal` otherwise, with what the executor said.
+ */
+export class DelegationError extends Error {
+  override readonly name = "DelegationError";
+  /** The executor's code, or ours. */
+  readonly code: string;
+  /** The state in which the executor left the task; absent when it has none, or none was heard. */
+  readonly state?: string;
+
+  constructor(message: string, of: { readonly code: string; readonly state?: string | undefined }) {
+    super(message);
+    this.code = of.code;
+    if (of.state !== undefined) this.state = of.state;
+  }
+}
+
 /** The requester denied its approval. Uncaught it ends the task as failed with the code `auth_not_satisfied`. */
 export class ApprovalDenied extends Error {
   override readonly name = "ApprovalDenied";

@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import type { Message } from "../wire/index.ts";
-import type { ApprovalDenied, FatalError, ReplyTimeout } from "./errors.ts";
+import type { ArtifactRef, Message, Part as MessagePart } from "../wire/index.ts";
+import type { ApprovalDenied, DelegationError, FatalError, ReplyTimeout } from "./errors.ts";
 
 /** A piece of content that a handler gives out. Text and data are encoded as UTF-8; bytes are taken as they are. */
 export type Part =
@@ -69,6 +69,41 @@ export interface ApproveOptions {
   readonly onTimeout?: "deny" | "throw";
 }
 
+/** A piece of a message to another agent: as a handler makes it, or as it has got it. */
+export type DelegatePart = Part | MessagePart;
+
+export interface DelegateOptions {
+  /** The runtime of the agent that is to do the task. */
+  readonly to: string;
+  /** Its skill: a slug, or `channelRef/slug` for a runtime that is not of this deployment. `task` unless said otherwise. */
+  readonly skill?: string;
+  /** What is asked of it. */
+  readonly message: string | DelegatePart | readonly DelegatePart[];
+  /** How long to wait; then {@link DelegationError} is thrown. Never longer than this task may take itself. */
+  readonly timeout?: Duration;
+  /** Called with what the agent says of its progress: the newest text, as it comes, perhaps more than once. */
+  readonly onStatus?: (text: string) => void;
+}
+
+/** An artifact that another agent has given out: where it is, and what it must be. */
+export interface DelegatedArtifact extends ArtifactRef {
+  /**
+   * Fetches it; to be called within `step.run`, for it takes time.
+   *
+   * @throws Error when it is larger than 64 MiB, is no longer there, or is not what its digest says
+   */
+  bytes(): Promise<Uint8Array>;
+}
+
+/** What came of a task that was handed on. */
+export interface Delegated {
+  readonly text: string;
+  /** The text read as JSON, where it is JSON. */
+  readonly data?: unknown;
+  readonly artifacts: readonly DelegatedArtifact[];
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
 export interface EachOptions {
   /** How many items are worked on at once; all unless said otherwise. */
   readonly concurrency?: number;
@@ -106,6 +141,14 @@ export interface Step {
    * @throws ApprovalDenied, which ends the task as `auth_not_satisfied` unless it is caught; ReplyTimeout
    */
   approve(name: string, prompt: string, options?: ApproveOptions): Promise<void>;
+  /**
+   * Hands a task on to another agent as this one, and waits for its end without running. If this task ends before, the
+   * other is cancelled.
+   *
+   * @throws DelegationError when it failed, was refused or cancelled, asks something, or took too long, and when this
+   *   agent may not hand it on
+   */
+  delegate(name: string, options: DelegateOptions): Promise<Delegated>;
   /**
    * Works on several items at once, each in a branch of its own that is named by its key.
    *

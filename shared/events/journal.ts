@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { insist, isRefused } from "../tasks/insist.ts";
-import type { Answer, Entry, Head, OpenedStep, StoredEvent, StoredStep } from "../tasks/items.ts";
+import type { Answer, Entry, Head, Heard, OpenedStep, StoredEvent, StoredStep } from "../tasks/items.ts";
 import type { Append, Store } from "../tasks/store.ts";
 
 /** The task has ended; whatever comes later finds it so. */
@@ -27,6 +27,7 @@ export interface Draft {
   readonly steps?: readonly StoredStep[];
   readonly opens?: readonly OpenedStep[];
   readonly answer?: Answer;
+  readonly heard?: Heard;
   readonly events?: readonly StoredEvent[];
   readonly control?: Entry["control"];
   readonly end?: Entry["end"];

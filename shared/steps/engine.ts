@@ -1,5 +1,7 @@
 import type { Step } from "../agents/types.ts";
+import type { AgentPolicy } from "../config/deployment.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
+import type { Messenger } from "../events/messenger.ts";
 import type { Clock } from "../tasks/clock.ts";
 import { deadlineOf, lifeEnd, type View } from "../tasks/fold.ts";
 import type { Head, StoredStep } from "../tasks/items.ts";
@@ -45,6 +47,17 @@ const never = () => new Promise<never>(() => {});
 /** Progress texts are for a person's glance; more is cut. */
 const MAX_STATUS_CHARACTERS = 2_000;
 
+/** How an agent hands tasks on. */
+export interface Delegating {
+  readonly messenger: Messenger;
+  /** To whom it may. */
+  readonly targets: AgentPolicy["delegateTargets"];
+  /** The channelRef of an agent of our own. */
+  readonly channelRefOf: (runtime: string) => string | undefined;
+  /** Of the task, which what is handed on shares. */
+  readonly contextId?: string | undefined;
+}
+
 /** What a run of a handler needs. */
 export interface EngineOptions {
   readonly head: Head;
@@ -53,6 +66,7 @@ export interface EngineOptions {
   readonly writer: Writer;
   readonly values: Values;
   readonly status: StatusLine;
+  readonly delegating: Delegating;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   /** When the invocation's time is nearly over, in milliseconds since 1970. */
@@ -67,10 +81,12 @@ export interface EngineOptions {
  * calls never resolve and {@link Engine.halted} tells why.
  */
 export class Engine {
+  readonly head: Head;
   readonly taskId: string;
   readonly view: View;
   readonly writer: Writer;
   readonly values: Values;
+  readonly delegating: Delegating;
   readonly clock: Clock;
   readonly limit: number;
   readonly startedAt: number;
@@ -80,7 +96,6 @@ export class Engine {
   readonly lot: Lot;
   /** The questions that are put and whose answers are not read: only one may be open. */
   readonly asked = new Set<string>();
-  readonly #head: Head;
   readonly #status: StatusLine;
   readonly #telemetry: Telemetry;
   readonly #before: (step: string) => Promise<void>;
@@ -98,15 +113,16 @@ export class Engine {
   #closed = false;
 
   constructor(options: EngineOptions) {
+    this.head = options.head;
     this.taskId = options.head.taskId;
     this.lifeEnd = lifeEnd(options.head);
     this.view = options.view;
     this.writer = options.writer;
     this.values = options.values;
+    this.delegating = options.delegating;
     this.clock = options.clock;
     this.limit = options.limit;
     this.startedAt = options.clock.now();
-    this.#head = options.head;
     this.#status = options.status;
     this.#telemetry = options.telemetry;
     this.#before = options.before ?? (async () => {});
@@ -114,14 +130,14 @@ export class Engine {
     const { clock, limit } = this;
     this.lot = new Lot({ clock, limit, idle: (until) => this.#idle(until) });
     this.#deadline = new Alarm(clock, () => this.halt({ kind: "deadline" }));
-    this.#deadline.set(deadlineOf(this.#head, this.view));
+    this.#deadline.set(deadlineOf(this.head, this.view));
     this.#timeUp = new Alarm(clock, () => this.lot.close());
     this.#timeUp.set(limit);
   }
 
   /** The steps of the task itself, outside all branches. */
   get step(): Step {
-    return this.scope("", this.#head.decidedAt);
+    return this.scope("", this.head.decidedAt);
   }
 
   /** The steps of a branch, the same whenever it is asked for. */
@@ -187,7 +203,7 @@ export class Engine {
   /** The view has changed. */
   news(): void {
     if (this.#closed) return;
-    this.#deadline.set(deadlineOf(this.#head, this.view));
+    this.#deadline.set(deadlineOf(this.head, this.view));
     this.lot.poke();
   }
 

@@ -1,4 +1,4 @@
-import { ApprovalDenied, FatalError, ReplyTimeout } from "../agents/errors.ts";
+import { ApprovalDenied, DelegationError, FatalError, ReplyTimeout } from "../agents/errors.ts";
 import { errorMessage } from "../events/drafts.ts";
 import type { StoredStep } from "../tasks/items.ts";
 import {
@@ -42,6 +42,7 @@ export function describeError(error: unknown): StoredError {
       return {
         name: String(error.name).slice(0, MAX_ERROR_NAME).toWellFormed(),
         message: errorMessage(String(error.message)),
+        ...(error instanceof DelegationError && { code: error.code }),
       };
     return { name: "Error", message: `${typeof error === "string" ? errorMessage(error) : typeof error}` };
   } catch {
@@ -50,7 +51,8 @@ export function describeError(error: unknown): StoredError {
 }
 
 /** The error that is thrown for a stored one: the same on each run, and so also on the first. */
-export function reviveError({ name, message }: StoredError): Error {
+export function reviveError({ name, message, code }: StoredError): Error {
+  if (name === "DelegationError") return new DelegationError(message, { code: code ?? "internal" });
   for (const [known, Kind] of Object.entries(KINDS)) if (known === name) return new Kind(message);
   const error = new Error(message);
   Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });

@@ -1,5 +1,5 @@
 import type { Skill } from "../agents/define.ts";
-import { ApprovalDenied, ReplyTimeout } from "../agents/errors.ts";
+import { ApprovalDenied, DelegationError, ReplyTimeout } from "../agents/errors.ts";
 import type { Task } from "../agents/types.ts";
 import { type EventDraft, errorMessage } from "../events/drafts.ts";
 import type { Entry, Head } from "../tasks/items.ts";
@@ -46,7 +46,15 @@ function thrown(error: unknown): string {
 function uncaught(head: Head, error: unknown, now: number): Run {
   if (isA(error, ApprovalDenied)) return failure(head, "auth_not_satisfied", error.message, now);
   if (isA(error, ReplyTimeout)) return failure(head, "timeout", error.message, now);
+  if (isA(error, DelegationError)) return failure(head, codeOf(error), error.message, now);
   return failure(head, "internal", thrown(error), now);
+}
+
+/** An executor's refusal is not one of this task. */
+function codeOf({ code, state }: DelegationError): ErrorCode {
+  if (code === "timeout") return code;
+  const own = state === undefined && (code === "policy_denied" || code === "unauthorized_target");
+  return own ? code : "internal";
 }
 
 /** What the task's deadline brings (docs/tasks.md, deadlines). */

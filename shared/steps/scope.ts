@@ -3,6 +3,8 @@ import type {
   ApproveOptions,
   AskOptions,
   Attempt,
+  Delegated,
+  DelegateOptions,
   Duration,
   EachOptions,
   Part,
@@ -16,6 +18,7 @@ import { StepOptionError } from "./errors.ts";
 import { inside } from "./inside.ts";
 import { artifactStep } from "./kinds/artifact.ts";
 import { approveStep, askStep } from "./kinds/ask.ts";
+import { delegateStep } from "./kinds/delegate.ts";
 import { boundedMap, keysOf } from "./kinds/each.ts";
 import { runStep } from "./kinds/run.ts";
 import { sleepStep } from "./kinds/sleep.ts";
@@ -79,6 +82,11 @@ export class Scope implements Step {
 
   approve(name: string, prompt: string, options?: ApproveOptions): Promise<void> {
     return this.#void(name, "approve", (id) => approveStep(this.#engine, id, prompt, options));
+  }
+
+  delegate(name: string, options: DelegateOptions): Promise<Delegated> {
+    const delegated = this.#call(name, "delegate", (id) => delegateStep(this.#engine, id, options));
+    return delegated as Promise<Delegated>; // Made by `delegateStep`.
   }
 
   each<T, R>(

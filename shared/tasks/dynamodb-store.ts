@@ -7,7 +7,18 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import { dueShard, entry, entryKey, HEAD_KEY, type Head, head, INPUT_KEY } from "./items.ts";
+import {
+  CHILD_KEY,
+  childKey,
+  dueShard,
+  entry,
+  entryKey,
+  HEAD_KEY,
+  type Head,
+  head,
+  INPUT_KEY,
+  parent,
+} from "./items.ts";
 import type { Store } from "./store.ts";
 
 /** The states in which a task may be claimed. */
@@ -244,6 +255,27 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
       } catch (error) {
         found(error);
       }
+    },
+
+    async bindChild(child, { taskId, step }, expiresAt) {
+      try {
+        await client.send(
+          new PutCommand({
+            TableName: table,
+            Item: { pk: childKey(child), sk: CHILD_KEY, taskId, step, expiresAt },
+            ConditionExpression: "attribute_not_exists(pk)",
+          }),
+        );
+      } catch (error) {
+        found(error);
+      }
+    },
+
+    async parentOf(child) {
+      const { Item } = await client.send(
+        new GetCommand({ ...key(childKey(child), CHILD_KEY), ConsistentRead: true }),
+      );
+      return Item === undefined ? undefined : parent.parse(Item);
     },
 
     async *due(shard, until) {

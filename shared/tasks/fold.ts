@@ -1,8 +1,24 @@
 import type { TaskState } from "../wire/index.ts";
-import type { Answer, Entry, Head, OpenedStep, StoredEvent, StoredStep } from "./items.ts";
+import type { Answer, Entry, Head, Heard, Kept, OpenedStep, StoredEvent, StoredStep } from "./items.ts";
 
 /** A step that waits, with the time at which it began to. */
 export type Waiting = OpenedStep & { readonly since: number };
+
+/** What the executor of a delegated task has told so far. */
+export interface Told {
+  /** The highest revision that was applied. */
+  readonly revision: number;
+  /** When the last of it was put. */
+  readonly at: number;
+  /** The task's id at its executor. */
+  readonly taskId?: string;
+  /** The newest text about the progress. */
+  readonly text?: { readonly kept: Kept; readonly revision: number; readonly at: number };
+  /** References to artifacts as JSON texts, by the revisions of their events. */
+  readonly artifacts: ReadonlyMap<number, Kept>;
+  /** How it has ended; see `outcome` in delegation.ts. */
+  readonly outcome?: Kept;
+}
 
 /** What a journal says of its task, up to a place. Made by {@link emptyView} and {@link foldEntry}. */
 export interface View {
@@ -12,15 +28,17 @@ export interface View {
   readonly open: Map<string, Waiting>;
   /** What was answered to questions whose steps are not asked anew, by the step's name. */
   readonly answers: Map<string, Answer & { readonly at: number }>;
+  /** What was told to steps that have delegated and whose failure is not stored, by the step's name. */
+  readonly heard: Map<string, Told>;
   /** The question that is open: asked, and neither answered nor given up. */
   question: Waiting | undefined;
   /** How long persons have had the task, questions that are closed alone, in milliseconds. */
   personsMs: number;
   /** The last status event, and when it went into the journal. */
   lastStatus: { readonly at: number; readonly event: StoredEvent } | undefined;
-  /** Takeovers since a step was last stored, opened or answered: the epoch of each. */
+  /** Takeovers since a step was last stored, opened, answered or done by another: the epoch of each. */
   claims: number[];
-  /** Whether any step was stored, opened or answered. */
+  /** Whether any step was stored, opened, answered or done by another. */
   begun: boolean;
   end: Entry["end"];
 }
@@ -30,6 +48,7 @@ export function emptyView(): View {
     steps: new Map(),
     open: new Map(),
     answers: new Map(),
+    heard: new Map(),
     question: undefined,
     personsMs: 0,
     lastStatus: undefined,
@@ -45,6 +64,7 @@ export function foldEntry(view: View, entry: Entry): void {
     if (!view.steps.has(step.name)) view.steps.set(step.name, { ...step, at: entry.at });
     view.open.delete(step.name);
     view.answers.delete(step.name);
+    view.heard.delete(step.name);
     if (view.question?.name === step.name) closeQuestion(view, entry.at);
   }
   for (const opened of entry.opens ?? []) {
@@ -61,7 +81,9 @@ export function foldEntry(view: View, entry: Entry): void {
     view.answers.set(entry.answer.step, { ...entry.answer, at: entry.at });
     if (view.question?.name === entry.answer.step) closeQuestion(view, entry.at);
   }
-  if (entry.steps !== undefined || entry.opens !== undefined || entry.answer !== undefined) {
+  if (entry.heard !== undefined && !view.steps.has(entry.heard.step)) hear(view, entry.heard, entry.at);
+  const further = entry.answer ?? entry.heard?.outcome;
+  if (entry.steps !== undefined || entry.opens !== undefined || further !== undefined) {
     view.begun = true;
     view.claims = [];
   }
@@ -69,6 +91,21 @@ export function foldEntry(view: View, entry: Entry): void {
   const event = entry.events?.findLast(({ kind }) => kind === "status");
   if (event !== undefined) view.lastStatus = { at: entry.at, event };
   view.end ??= entry.end;
+}
+
+function hear(view: View, { step, revision, taskId, text, artifact, outcome }: Heard, at: number): void {
+  const told = view.heard.get(step);
+  const artifacts = new Map(told?.artifacts);
+  if (artifact !== undefined) artifacts.set(revision, artifact);
+  view.heard.set(step, {
+    ...told,
+    revision: Math.max(revision, told?.revision ?? 0),
+    at,
+    artifacts,
+    ...(told?.taskId === undefined && taskId !== undefined && { taskId }),
+    ...(text !== undefined && { text: { kept: text, revision, at } }),
+    ...(told?.outcome === undefined && outcome !== undefined && { outcome }),
+  });
 }
 
 function closeQuestion(view: View, at: number): void {

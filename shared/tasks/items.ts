@@ -185,6 +185,21 @@ export const HEAD_KEY = "head";
 /** The sort key of a payload that is too large for the head and small enough for an item. */
 export const INPUT_KEY = "input";
 
+/** The sort key of the item that tells whose child a task is. */
+export const CHILD_KEY = "child";
+
+/** The partition key of that item: an executor's task ids are its own, and other executors may have the same. */
+export function childKey(of: {
+  readonly delegator: string;
+  readonly executor: string;
+  readonly childTaskId: string;
+}): string {
+  return `child#${of.delegator}#${of.executor}#${of.childTaskId}`;
+}
+
+/** That item: the task that has delegated, and the step. */
+export const parent = z.object({ taskId: z.string(), step: z.string() });
+
 const PLACE_DIGITS = 10;
 
 /** The sort key of a journal entry: places sort as numbers do. */

@@ -20,6 +20,21 @@ export interface Suspension {
   readonly dueAt: number;
 }
 
+/** A task at its executor that one of our agents has asked for. */
+export interface ChildKey {
+  /** Our runtime. */
+  readonly delegator: string;
+  readonly executor: string;
+  /** The task's id at its executor. */
+  readonly childTaskId: string;
+}
+
+/** Which task has delegated, and in which of its steps. */
+export interface Parent {
+  readonly taskId: string;
+  readonly step: string;
+}
+
 /** The outcome of an attempt to put an entry at its place. */
 export type Append = { readonly stored: true } | { readonly stored: false; readonly found: Entry };
 
@@ -61,6 +76,12 @@ export interface Store {
    * more is known to be published already.
    */
   settle(taskId: string, published: number, end?: Head["state"]): Promise<void>;
+  /**
+   * Notes whose child a task is: of its events only the first and the last tell that themselves. The first note of a
+   * child stays.
+   */
+  bindChild(child: ChildKey, parent: Parent, expiresAt: number): Promise<void>;
+  parentOf(child: ChildKey): Promise<Parent | undefined>;
   /** The tasks of one partition of the index that are due until then, the longest due first. */
   due(shard: string, until: number): AsyncIterable<string>;
   /**

@@ -1,5 +1,5 @@
-import { dueShard, type Entry, entry, type Head, head } from "../tasks/items.ts";
-import type { Store } from "../tasks/store.ts";
+import { childKey, dueShard, type Entry, entry, type Head, head } from "../tasks/items.ts";
+import type { Parent, Store } from "../tasks/store.ts";
 import { isTerminal } from "../wire/index.ts";
 
 /** DynamoDB takes no larger item, keys and names included (Amazon DynamoDB, Quotas: items). */
@@ -24,6 +24,8 @@ export function memoryStore(): MemoryStore {
   const tasks = new Map<string, Items>();
   /** The sparse index: only heads with a `dueAt` are in it. */
   const index = new Map<string, { readonly shard: string; readonly dueAt: number }>();
+
+  const children = new Map<string, Parent>();
 
   const of = (taskId: string): Items => {
     const items = tasks.get(taskId) ?? { inputs: new Map(), entries: new Map(), places: [] };
@@ -116,6 +118,13 @@ export function memoryStore(): MemoryStore {
       const { dueAt: _due, running: _running, waiting: _waiting, ...rest } = there;
       putHead({ ...rest, published, state: end });
     },
+
+    async bindChild(child, { taskId, step }) {
+      const key = childKey(child);
+      if (!children.has(key)) children.set(key, { taskId, step });
+    },
+
+    parentOf: async (child) => children.get(childKey(child)),
 
     async *due(shard, until) {
       const due = [...index].filter(([, of]) => of.shard === shard && of.dueAt <= until);

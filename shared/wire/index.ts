@@ -1,5 +1,5 @@
 /** The wire as Sluice speaks it: schemas and pure functions, no I/O (docs/wire.md). */
-export { type ArtifactRef, artifactRef, safeName } from "./artifacts.ts";
+export { type ArtifactRef, artifactRef, readableArtifactRef, safeName } from "./artifacts.ts";
 export { type Control, controlMessage, readControl } from "./control.ts";
 export { BINDING, type Envelope, type Enveloped, readEnvelope, VERSION } from "./envelope.ts";
 export {

@@ -1,0 +1,147 @@
+import type { DelegateOptions } from "../../agents/types.ts";
+import { mayDelegate } from "../../policy/delegation.ts";
+import { cancelMessage, childMessageId, childTask } from "../../tasks/delegation.ts";
+import { deadlineOf, type Waiting } from "../../tasks/fold.ts";
+import { insist } from "../../tasks/insist.ts";
+import type { Child } from "../../tasks/items.ts";
+import type { Outgoing } from "../../wire/index.ts";
+import { durable } from "../durable.ts";
+import type { Done, Engine } from "../engine.ts";
+import { reviveError, type StoredError } from "../failures.ts";
+import { type Asked, askedOf, checkSize } from "./delegate-options.ts";
+import { outcomeOf } from "./delegate-outcome.ts";
+
+/** What is held back of the task's own time, so that it can do something with what comes of the other. */
+const RESERVE_SHARE = 0.05;
+const MAX_RESERVE_MS = 10_000;
+
+type Delegation = Waiting & { readonly child: Child };
+
+/**
+ * Hands a task on, and waits for the end that `events` puts into the journal. The message is sent again by each run
+ * until anything is heard of it: its id makes it one.
+ */
+export async function delegateStep(engine: Engine, id: string, options: DelegateOptions): Promise<Done> {
+  const { view, head } = engine;
+  const asked = askedOf(engine, id, options);
+  let open = view.open.get(id);
+  if (open === undefined) {
+    await engine.begin(id);
+    const refused = refusal(engine, id, asked);
+    if (refused !== undefined) return await fail(engine, id, refused);
+    open = await handOn(engine, id, asked);
+  }
+  const { child } = open;
+  if (child === undefined)
+    throw new TypeError(`step ${JSON.stringify(id)}: it does not say what it waits for`);
+  const delegation = { ...open, child };
+  if (!view.heard.has(id)) await send(engine, childTask(head, delegation, requestOf(engine, asked)));
+  return await heardOf(engine, id, delegation, asked);
+}
+
+function requestOf({ delegating }: Engine, { a2a }: Asked) {
+  return { a2a, contextId: delegating.contextId };
+}
+
+/** Stores a refusal, so that it stays one. */
+async function fail({ writer }: Engine, id: string, error: StoredError): Promise<Done> {
+  const step = { name: id, kind: "delegate" as const, value: { text: "" }, ms: 0, error };
+  return { at: await durable(writer.add({ step })), error: reviveError(error) };
+}
+
+/** Stores that the task is handed on, before it is. */
+async function handOn(engine: Engine, id: string, asked: Asked): Promise<Waiting> {
+  const { head, clock, view, writer } = engine;
+  const now = clock.now();
+  const left = Math.max(0, Math.min(deadlineOf(head, view), engine.lifeEnd) - now);
+  const reserve = Math.min(left * RESERVE_SHARE, MAX_RESERVE_MS);
+  const { to, channelRef, skill, timeoutMs = Number.POSITIVE_INFINITY, onStatus } = asked;
+  const child: Child = {
+    to,
+    channelRef,
+    skill,
+    messageId: childMessageId(head.taskId, id),
+    timeoutSec: Math.max(1, Math.floor(Math.min(timeoutMs, left - reserve) / 1_000)),
+    depth: Math.max(0, (head.depth ?? 0) - 1),
+    ...(onStatus !== undefined && { progress: true }),
+  };
+  checkSize(id, childTask(head, { child, since: now }, requestOf(engine, asked)));
+  // An executor that is given nearly all of our time says itself that it is over, and is heard.
+  const until = Math.round(now + Math.min(timeoutMs, left - reserve / 2));
+  const open = { name: id, kind: "delegate" as const, until, child };
+  return { ...open, since: await durable(writer.add({ open })) };
+}
+
+/** Why this agent may not hand the task on. */
+function refusal({ head, delegating }: Engine, id: string, asked: Asked): StoredError | undefined {
+  const { to, channelRef, skill } = asked;
+  const name = "DelegationError";
+  const of = `step ${JSON.stringify(id)}`;
+  if ((head.depth ?? 0) < 1)
+    return {
+      name,
+      code: "policy_denied",
+      message: `${of}: this task may not be handed on (maxDelegationDepth)`,
+    };
+  if (mayDelegate(delegating.targets, asked)) return undefined;
+  const message = `${of}: the policy of ${head.to} has no delegateTargets for ${channelRef}/${skill} of ${to}`;
+  return { name, code: "unauthorized_target", message };
+}
+
+async function send({ clock, limit, head, delegating }: Engine, message: Outgoing): Promise<void> {
+  const patience = { now: clock.now, until: () => limit };
+  await durable(insist(() => delegating.messenger.send(message, head.traceparent), patience));
+}
+
+async function heardOf(engine: Engine, id: string, delegation: Delegation, asked: Asked): Promise<Done> {
+  const { view, lot, clock, values } = engine;
+  const { until = Number.POSITIVE_INFINITY, child } = delegation;
+  /** The revision of the last text that was passed on. */
+  let passed = 0;
+  const text = () => {
+    const newest = view.heard.get(id)?.text;
+    return newest !== undefined && newest.revision > passed && asked.onStatus !== undefined
+      ? newest
+      : undefined;
+  };
+  for (;;) {
+    const told = view.heard.get(id);
+    const news = text();
+    if (told?.outcome !== undefined) return await outcomeOf(engine, id, child, told);
+    if (news !== undefined) {
+      passed = news.revision;
+      const content = await durable(values.text(news.kept));
+      await engine.still();
+      asked.onStatus?.(content);
+    } else if (until <= clock.now()) {
+      const late = await giveUp(engine, id, delegation);
+      if (late !== undefined) return late;
+    } else
+      await lot.park({
+        until,
+        ready: () => view.heard.get(id)?.outcome !== undefined || text() !== undefined,
+      });
+  }
+}
+
+/**
+ * Cancels what takes too long, then stores that it did; unless its end has come meanwhile, or that it was accepted, for
+ * then it is still to be cancelled.
+ */
+async function giveUp(engine: Engine, id: string, { child, since }: Delegation): Promise<Done | undefined> {
+  const { view, clock, head, writer } = engine;
+  const told = view.heard.get(id);
+  if (told?.taskId !== undefined)
+    await send(engine, cancelMessage(head, { to: child.to, taskId: told.taskId }, told, "it took too long"));
+  const ms = Math.max(0, Math.round(clock.now() - since));
+  const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${Math.round(ms / 1_000)} s`;
+  const error = { name: "DelegationError", code: "timeout", message };
+  const changed = () => {
+    const now = view.heard.get(id);
+    return now?.outcome !== undefined || now?.taskId !== told?.taskId;
+  };
+  const at = await durable(
+    writer.add({ step: { name: id, kind: "delegate", value: { text: "" }, ms, error }, unless: changed }),
+  );
+  return view.steps.has(id) ? { at, error: reviveError(error) } : undefined;
+}
