@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { NatsConnection } from "@nats-io/transport-node";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { publishOnStream, putObject } from "../../shared/nats/index.ts";
 import {
   type ArtifactRef,
@@ -26,6 +26,8 @@ import { until } from "./until.ts";
 export interface Handed {
   readonly task: TaskRef;
   readonly request: TaskRequest;
+  /** The header of that name. */
+  readonly traceparent: string | undefined;
 }
 
 const now = () => new Date().toISOString();
@@ -42,15 +44,15 @@ export class Executor {
   constructor(nc: NatsConnection, id: string) {
     this.id = id;
     this.#nc = nc;
-    const listen = (kind: string, take: (subject: string, body: Uint8Array) => void) =>
+    const listen = (kind: string, take: (message: Msg) => void) =>
       nc.subscribe(`a2a.v1.${kind}.*.${id}.>`, {
-        callback: (error, { subject, data }) => {
+        callback: (error, message) => {
           if (error !== null) throw error;
-          take(subject, data);
+          take(message);
         },
       });
-    listen("task", (subject, body) => void this.handed.push(handedOf(subject, body)));
-    listen("control", (subject, body) => void this.controls.push(controlOf(subject, body)));
+    listen("task", (message) => void this.handed.push(handedOf(message)));
+    listen("control", (message) => void this.controls.push(controlOf(message)));
   }
 
   /** Waits for the task that a task of ours hands on. */
@@ -111,8 +113,8 @@ export class Executor {
   }
 }
 
-function handedOf(subject: string, body: Uint8Array): Handed {
-  const read = readEnvelope(subject, body, Date.now());
+function handedOf({ subject, data, headers }: Msg): Handed {
+  const read = readEnvelope(subject, data, Date.now());
   if (!read.ok || read.value.subject.kind !== "task") throw new Error(`${subject}: no task`);
   const { from, to, messageId } = read.value.subject;
   const request = readTaskPayload(read.value.envelope.payload);
@@ -120,11 +122,12 @@ function handedOf(subject: string, body: Uint8Array): Handed {
   return {
     task: { taskId: taskIdOf(from, to, messageId), messageId, from, to },
     request: request.value,
+    traceparent: headers?.get("traceparent") || undefined,
   };
 }
 
-function controlOf(subject: string, body: Uint8Array): Control {
-  const read = readEnvelope(subject, body, Date.now());
+function controlOf({ subject, data }: Msg): Control {
+  const read = readEnvelope(subject, data, Date.now());
   if (!read.ok || read.value.subject.kind !== "control") throw new Error(`${subject}: no control`);
   return readControl(read.value.envelope, read.value.subject);
 }

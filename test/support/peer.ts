@@ -60,7 +60,7 @@ export class Peer {
   async ask(
     to: string,
     request: Partial<TaskRequest> & { channelRef: string },
-    options: { messageId?: string } = {},
+    options: { messageId?: string; traceparent?: string } = {},
   ) {
     const messageId = options.messageId ?? `msg_${randomBytes(12).toString("hex")}`;
     const { subject, msgId, body } = taskMessage({
@@ -70,7 +70,8 @@ export class Peer {
       request: { a2a: "hello", skillId: "task", delivery: {}, ...request },
       createdAt: new Date().toISOString(),
     });
-    await this.publish(subject, msgId, body);
+    const { traceparent } = options;
+    await this.publish(subject, msgId, body, traceparent === undefined ? {} : { traceparent });
     return { messageId, taskId: this.taskId(to, messageId), subject, msgId, body };
   }
 

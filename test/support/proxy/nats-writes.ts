@@ -1,4 +1,4 @@
-import { parseSubject } from "../../../shared/wire/index.ts";
+import { parseSubject, taskIdOf } from "../../../shared/wire/index.ts";
 
 /** What the proxy reads of a publish that changes something. */
 export interface NatsWrite {
@@ -42,6 +42,15 @@ export function natsWrite(
   const parsed = parseSubject(subject);
   if (parsed?.kind === "event")
     return { kind: `nats publish ${subject.split(".").at(-1)}`, task: parsed.taskKey, answered: true };
+  // The task is that of its executor, whoever has handed it on.
+  if (parsed?.kind === "task")
+    return {
+      kind: "nats publish task",
+      task: taskIdOf(parsed.from, parsed.to, parsed.messageId),
+      answered: true,
+    };
+  if (parsed?.kind === "control")
+    return { kind: `nats publish ${parsed.control}`, task: parsed.taskId, answered: true };
   const told = /\.news\.(task_[0-9a-f]+)$/.exec(subject)?.[1];
   return { kind: told === undefined ? `nats publish ${subject}` : "nats tell", task: told, answered: false };
 }
