@@ -1,13 +1,23 @@
 import type { Agent } from "../shared/agents/index.ts";
-import { type DeploymentConfig, MAX_TIMEOUT_SEC, parseDeployment } from "../shared/config/deployment.ts";
+import {
+  type DeploymentConfig,
+  MAX_DELEGATION_DEPTH,
+  MAX_TIMEOUT_SEC,
+  parseDeployment,
+} from "../shared/config/deployment.ts";
 
 /**
- * The deployment `test` of one agent, which takes tasks from everybody and gives them the longest time.
+ * The deployment `test` of one agent, which takes tasks from everybody, gives them the longest time and may hand them on
+ * to everybody.
  *
- * @param policy what is otherwise, as in `agents.yaml`
+ * @param of.policy what is otherwise, as in `agents.yaml`
+ * @param of.neighbours the ids of agents that are in the deployment, too, and that nobody runs
  * @throws Error that names each field that is not as expected
  */
-export function deploymentOf(agent: Agent, settings: unknown, policy: object): DeploymentConfig {
+export function deploymentOf(
+  agent: Agent,
+  of: { readonly settings: unknown; readonly policy: object; readonly neighbours: readonly string[] },
+): DeploymentConfig {
   const { id, description, version } = agent;
   const skills = Object.entries(agent.skills).map(([slug, { name, description, tags }]) => ({
     slug,
@@ -15,24 +25,29 @@ export function deploymentOf(agent: Agent, settings: unknown, policy: object): D
     description,
     tags: [...tags],
   }));
-  const limits = {
+  const policy = {
     timeoutSec: { default: MAX_TIMEOUT_SEC, max: MAX_TIMEOUT_SEC },
     acceptFromRuntimes: ["*"],
+    maxDelegationDepth: MAX_DELEGATION_DEPTH,
+    delegateTargets: [{ runtimeAgentId: "*", skillId: "*" }],
+    ...of.policy,
   };
+  const hosted = (name: string) => ({
+    id: name,
+    runtime: `test-${name}`,
+    channelRef: name,
+    displayName: name,
+    description: "",
+    version: "1.0.0",
+    skills: [{ slug: "task", name: "Task", description: "", tags: [] }],
+    policy: {},
+    settings: {},
+  });
   return parseDeployment({
     deployment: "test",
     agents: [
-      {
-        id,
-        runtime: `test-${id}`,
-        channelRef: id,
-        displayName: id,
-        description,
-        version,
-        skills,
-        policy: { ...limits, ...policy },
-        settings,
-      },
+      { ...hosted(id), description, version, skills, policy, settings: of.settings },
+      ...of.neighbours.map(hosted),
     ],
   });
 }

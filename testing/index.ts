@@ -6,6 +6,7 @@ import { TestTask } from "./task.ts";
 
 /** What the authors of agents test with: `import { startTask } from "sluice/testing"` (see docs/testing.md). */
 export type { CrashPoint } from "./crashes.ts";
+export type { Completion, Delegation } from "./delegation.ts";
 export type { LogLine } from "./options.ts";
 export type { Question, ReceivedArtifact, StepRecord, TaskOutcome, TestTask, WaitingStep } from "./task.ts";
 
@@ -23,6 +24,8 @@ export interface StartOptions extends Omit<SimulationOptions, keyof Trouble> {
   readonly from?: string;
   /** How long the task may take, in seconds; a year unless said otherwise. */
   readonly timeoutSec?: number;
+  /** How many times the work may be handed on; once, unless it is said. */
+  readonly depth?: number;
   readonly clientTaskRef?: string;
   readonly contextId?: string;
 }
@@ -37,6 +40,7 @@ export async function startTask(agent: Agent, options: StartOptions = {}): Promi
     skill = skillOf(agent),
     from = "local-cli",
     timeoutSec,
+    depth,
     clientTaskRef,
     contextId,
     ...rest
@@ -48,6 +52,7 @@ export async function startTask(agent: Agent, options: StartOptions = {}): Promi
     a2a: messageOf(options),
     from,
     ...(timeoutSec !== undefined && { timeoutSec }),
+    ...(depth !== undefined && { depth }),
     ...(clientTaskRef !== undefined && { clientTaskRef }),
     ...(contextId !== undefined && { contextId }),
   });

@@ -23,6 +23,8 @@ export interface SimulationOptions extends Trouble {
   readonly settings?: unknown;
   /** Fields of the agent's policy in `agents.yaml`. A task has a year unless its `timeoutSec` says otherwise. */
   readonly policy?: object;
+  /** The ids of other agents of the deployment, whose runtimes are `test-<id>`; they are there to be delegated to. */
+  readonly neighbours?: readonly string[];
   /** What the clock shows first. */
   readonly startsAt?: Date;
   /** How long a handler may take in real time without getting anywhere, in milliseconds; ten seconds unless said. */
@@ -35,6 +37,8 @@ export interface Request {
   readonly a2a: unknown;
   readonly from: string;
   readonly timeoutSec?: number;
+  /** How many times the work may be handed on; once, unless it is said. */
+  readonly depth?: number;
   readonly clientTaskRef?: string;
   readonly contextId?: string;
 }

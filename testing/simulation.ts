@@ -1,6 +1,7 @@
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { admit } from "../functions/admit/admit.ts";
-import { control } from "../functions/control/control.ts";
+import { type ControlDeps, control } from "../functions/control/control.ts";
+import { events } from "../functions/events/events.ts";
 import { sweep } from "../functions/sweep/sweep.ts";
 import type { Agent } from "../shared/agents/index.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
@@ -51,6 +52,7 @@ export class Simulation {
   #agent: Agent;
   #deployment: DeploymentConfig;
   readonly #policy: object;
+  readonly #neighbours: readonly string[];
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
   readonly #fate: (write: Write) => Fate;
@@ -66,7 +68,7 @@ export class Simulation {
   #failures: unknown[] = [];
 
   constructor(agent: Agent, options: SimulationOptions = {}) {
-    const { settings = {}, policy = {}, startsAt, patienceMs = PATIENCE_MS } = options;
+    const { settings = {}, policy = {}, neighbours = [], startsAt, patienceMs = PATIENCE_MS } = options;
     const { fate = () => undefined, skewMs = {}, copies = () => [0] } = options;
     this.#agent = agent;
     this.#patienceMs = patienceMs;
@@ -76,8 +78,9 @@ export class Simulation {
       this.#writes++;
       return fate(write);
     };
-    this.#deployment = deploymentOf(agent, settings, policy);
+    this.#deployment = deploymentOf(agent, { settings, policy, neighbours });
     this.#policy = policy;
+    this.#neighbours = neighbours;
     this.runtime = `test-${agent.id}`;
     this.clock = new SimulatedClock(startsAt?.getTime() ?? START);
     this.publisher = recordingPublisher({ values: this.values, now: this.clock.now });
@@ -91,7 +94,7 @@ export class Simulation {
 
   /** Hands a task to `admit`, as a peer's message would. */
   async admit(request: Request): Promise<{ readonly taskId: string; readonly messageId: string }> {
-    const { skill, a2a, from, timeoutSec, clientTaskRef, contextId } = request;
+    const { skill, a2a, from, timeoutSec, depth = 1, clientTaskRef, contextId } = request;
     const messageId = `msg_${String(++this.#messages).padStart(24, "0")}`;
     const message = taskMessage({
       from,
@@ -101,11 +104,11 @@ export class Simulation {
         a2a,
         channelRef: this.#agent.id,
         skillId: skill,
-        delivery: timeoutSec === undefined ? {} : { timeoutSec },
+        delivery: { maxDelegationDepth: depth, ...(timeoutSec !== undefined && { timeoutSec }) },
         ...(clientTaskRef !== undefined && { clientTaskRef }),
         ...(contextId !== undefined && { contextId }),
       },
-      createdAt: this.#createdAt(),
+      createdAt: this.createdAt(),
     });
     await admit({ ...this.#common(), ...this.#parts() }, this.#delivery(message));
     return { taskId: taskIdOf(from, this.runtime, messageId), messageId };
@@ -120,13 +123,28 @@ export class Simulation {
     readonly a2a?: unknown;
     readonly reason?: string;
   }): Promise<Verdict> {
-    const message = controlMessage({ ...of, to: this.runtime, createdAt: this.#createdAt() });
+    const message = controlMessage({ ...of, to: this.runtime, createdAt: this.createdAt() });
+    return await this.#deliver("control", message, control);
+  }
+
+  /** Hands an event of a task that the agent has handed on to `events`; it is repeated like a control. */
+  async event(message: { readonly subject: string; readonly body: string }): Promise<Verdict> {
+    return await this.#deliver("events", message, events);
+  }
+
+  /** What JetStream, SQS and Lambda do with a message, until it is acknowledged or terminated. */
+  async #deliver(
+    by: "control" | "events",
+    message: { readonly subject: string; readonly body: string },
+    take: (deps: ControlDeps, message: Delivery) => Promise<Verdict>,
+  ): Promise<Verdict> {
+    const delivery = this.#delivery(message);
     for (let deliveries = 1; ; deliveries++) {
-      const process = this.#process("control");
+      const process = this.#process(by);
       const tell = async (taskId: string) => this.#workers.tell(taskId);
       const deps = { ...this.#common(process), ...this.#parts(process), tell };
       let verdict: Verdict | undefined;
-      control(deps, { ...this.#delivery(message), deliveries }).then(
+      take(deps, { ...delivery, deliveries }).then(
         (of) => {
           verdict = of;
         },
@@ -174,7 +192,8 @@ export class Simulation {
   /** Puts another version of the agent in place: for whoever claims a task from now on. */
   deploy(agent: Agent, settings: unknown): void {
     this.#agent = agent;
-    this.#deployment = deploymentOf(agent, settings, this.#policy);
+    const [policy, neighbours] = [this.#policy, this.#neighbours];
+    this.#deployment = deploymentOf(agent, { settings, policy, neighbours });
   }
 
   /** Ends all processes that work on tasks, as a machine that fails would. */
@@ -182,7 +201,8 @@ export class Simulation {
     this.#workers.kill();
   }
 
-  #createdAt(): string {
+  /** The time as messages carry it. */
+  createdAt(): string {
     return new Date(this.clock.now()).toISOString();
   }
 

@@ -2,9 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import type { Agent, Duration } from "../shared/agents/index.ts";
 import { milliseconds } from "../shared/steps/duration.ts";
+import { openChildren } from "../shared/tasks/delegation.ts";
 import { emptyView, foldEntry, type View, type Waiting } from "../shared/tasks/fold.ts";
 import { type ControlKind, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
 import type { Crashes, CrashPoint } from "./crashes.ts";
+import { Delegation } from "./delegation.ts";
 import type { LogLine } from "./options.ts";
 import type { Simulation } from "./simulation.ts";
 
@@ -19,7 +21,7 @@ export interface StepRecord {
   readonly attempts: number;
   /** How long it took, in simulated milliseconds. */
   readonly ms: number;
-  /** Its result; for a question what was answered, for an artifact the reference to it. */
+  /** Its result; for a question what was answered, for an artifact the reference, for a delegation how it has ended. */
   readonly value: unknown;
   /** How it failed for good. */
   readonly error?: { readonly name: string; readonly message: string };
@@ -31,6 +33,8 @@ export interface WaitingStep {
   readonly kind: StepRecord["kind"];
   /** When its waiting is over at the latest. */
   readonly until?: Date;
+  /** For a delegation: the runtime that it waits for. */
+  readonly to?: string;
 }
 
 /** The question that is open. */
@@ -75,6 +79,8 @@ export class TestTask {
   readonly #view: View = emptyView();
   /** The results of steps, by name. */
   readonly #results = new Map<string, unknown>();
+  /** What was handed on, by the names of the steps. */
+  readonly #delegations = new Map<string, Delegation>();
   #place = 0;
 
   constructor(options: { id: string; from: string; simulation: Simulation; crashes: Crashes }) {
@@ -119,10 +125,11 @@ export class TestTask {
     if (this.#ended !== undefined) return [];
     return [...this.#view.open.values()]
       .filter((step) => this.#doneAt(step) === undefined)
-      .map(({ name, kind, until }) => ({
+      .map(({ name, kind, until, child }) => ({
         name,
         kind,
         ...(until !== undefined && { until: new Date(until) }),
+        ...(child !== undefined && { to: child.to }),
       }));
   }
 
@@ -136,6 +143,32 @@ export class TestTask {
       step: question.name,
       prompt: event.content,
     };
+  }
+
+  /**
+   * Goes on until the agent has handed a task on; gives the first that is open, as its executor sees it.
+   *
+   * @param step the step that delegates
+   * @throws Error when the task ends instead
+   */
+  async delegation(step?: string): Promise<Delegation> {
+    const simulation = this.#simulation;
+    let delegation: Delegation | undefined;
+    const what = step === undefined ? "a task is handed on" : `step ${JSON.stringify(step)} hands a task on`;
+    await simulation.until(what, async () => {
+      await this.#look();
+      for (const { step: name, child } of openChildren(this.#view)) {
+        const sent = simulation.messenger.sent.find(({ msgId }) => msgId.endsWith(`:${child.messageId}`));
+        if (sent === undefined || (step !== undefined && name !== step)) continue;
+        delegation ??= this.#delegations.get(name) ?? new Delegation({ simulation, step: name, child, sent });
+        this.#delegations.set(delegation.step, delegation);
+      }
+      if (delegation === undefined && this.#ended !== undefined)
+        throw new Error(`${what}: the task has ended`);
+      return delegation !== undefined;
+    });
+    if (delegation === undefined) throw new Error(what);
+    return delegation;
   }
 
   /** What the functions and the handler's `step.log` wrote. */
@@ -282,7 +315,8 @@ export class TestTask {
 
   /** When the waiting of a step was over: its answer came, or its time. That is written down nowhere else. */
   #doneAt({ name, kind, until }: Waiting): number | undefined {
-    const answered = this.#view.answers.get(name)?.at;
+    const told = this.#view.heard.get(name);
+    const answered = this.#view.answers.get(name)?.at ?? (told?.outcome && told.at);
     if (answered !== undefined || kind !== "sleep" || until === undefined) return answered;
     return until <= this.#simulation.clock.now() ? until : undefined;
   }
@@ -295,6 +329,8 @@ export class TestTask {
       this.#place = entry.place;
       for (const { name, value } of entry.steps ?? [])
         this.#results.set(name, readJson(await values.text(value)));
+      const { outcome, step = "" } = entry.heard ?? {};
+      if (outcome !== undefined) this.#results.set(step, readJson(await values.text(outcome)));
       if (entry.answer === undefined) continue;
       const answer = readJson(await values.text(entry.answer.value));
       this.#results.set(entry.answer.step, reply.safeParse(answer).data?.input ?? answer);

@@ -128,13 +128,17 @@ async function heardOf(engine: Engine, id: string, delegation: Delegation, asked
  * Cancels what takes too long, then stores that it did; unless its end has come meanwhile, or that it was accepted, for
  * then it is still to be cancelled.
  */
-async function giveUp(engine: Engine, id: string, { child, since }: Delegation): Promise<Done | undefined> {
+async function giveUp(
+  engine: Engine,
+  id: string,
+  { child, since, until = since }: Delegation,
+): Promise<Done | undefined> {
   const { view, clock, head, writer } = engine;
   const told = view.heard.get(id);
   if (told?.taskId !== undefined)
     await send(engine, cancelMessage(head, { to: child.to, taskId: told.taskId }, told, "it took too long"));
   const ms = Math.max(0, Math.round(clock.now() - since));
-  const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${Math.round(ms / 1_000)} s`;
+  const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${Math.round((until - since) / 1_000)} s`;
   const error = { name: "DelegationError", code: "timeout", message };
   const changed = () => {
     const now = view.heard.get(id);
