@@ -89,11 +89,12 @@ function sqsWrite(operation: string | undefined, body: Buffer): Write | undefine
   };
 }
 
-/** The task of a task's or control's subject. */
+/** The task of a subject: for an event that of its executor. */
 function taskOf(subject: string | undefined): string | undefined {
   const parsed = subject === undefined ? null : parseSubject(subject);
   if (parsed?.kind === "task") return taskIdOf(parsed.from, parsed.to, parsed.messageId);
-  return parsed?.kind === "control" ? parsed.taskId : undefined;
+  if (parsed?.kind === "control") return parsed.taskId;
+  return parsed?.kind === "event" ? parsed.taskKey : undefined;
 }
 
 function s3Write({ method, path }: AwsRequest): Write | undefined {
