@@ -4,7 +4,7 @@ import type { TaskEvent } from "../shared/wire/index.ts";
 import { isQuestion } from "./control.ts";
 import { Dialogue } from "./dialogue.ts";
 import { EXIT } from "./errors.ts";
-import { common, runtime, seconds, withCommon } from "./options.ts";
+import { common, hops, runtime, seconds, withCommon } from "./options.ts";
 import { endText, eventLine, questionText, waitText } from "./render.ts";
 import { inSession, ownRuntime } from "./session.ts";
 import { findTarget } from "./target.ts";
@@ -23,6 +23,7 @@ const options = common.extend({
   channel: z.string().optional(),
   file: z.string().optional(),
   timeout: z.number().optional(),
+  depth: z.number(),
   wait: z.boolean(),
 });
 type Options = z.infer<typeof options>;
@@ -37,6 +38,7 @@ export function askCommand(): Command {
     .option("--from <runtime>", "as whom to ask (default: <deployment>-cli)", runtime)
     .option("--channel <ref>", "channelRef of a runtime that shows no card")
     .option("--timeout <seconds>", "how long the task may take, and how long to wait", seconds)
+    .option("--depth <n>", "how many times the work may be handed on to other agents", hops, 1)
     .option("--no-wait", "print the task's id and return")
     .action(async (agent: string, words: string[], given: unknown) => {
       process.exitCode = await ask(agent, words, options.parse(given));
@@ -53,6 +55,7 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
       channelRef: target.channelRef,
       skill: given.skill,
       message,
+      depth: given.depth,
       ...(given.timeout !== undefined && { timeoutSec: Math.ceil(given.timeout) }),
     };
     if (!given.wait) {

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
+import { MAX_DELEGATION_DEPTH } from "../shared/config/deployment.ts";
 import { agentId, messageId } from "../shared/wire/index.ts";
 
 /** Options that every verb has. */
@@ -33,6 +34,12 @@ export function seconds(text: string): number {
 export function count(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("Expected a whole number from 1 to 999999.");
+}
+
+/** How many times a task may be handed on. */
+export function hops(text: string): number {
+  if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_DELEGATION_DEPTH) return Number(text);
+  throw new InvalidArgumentError(`Expected a whole number from 0 to ${MAX_DELEGATION_DEPTH}.`);
 }
 
 /** A runtime id. */

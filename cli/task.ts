@@ -20,6 +20,8 @@ export interface Order {
   /** A skill's slug, or `<channelRef>/<slug>`. */
   readonly skill: string;
   readonly message: Words;
+  /** How many times the executor may hand the work on; none unless it is said. */
+  readonly depth?: number;
   /** Seconds that the executor is given, whole and positive; absent means its own default. */
   readonly timeoutSec?: number;
 }
@@ -44,7 +46,7 @@ const MESSAGE_TOO_LARGE = 10054;
  * @throws CliError `usage` when the message is larger than the server takes
  */
 export async function sendTask(nc: NatsConnection, order: Order): Promise<Sent> {
-  const { from, to, channelRef, skill, message, timeoutSec } = order;
+  const { from, to, channelRef, skill, message, timeoutSec, depth } = order;
   const messageId = `msg_${randomBytes(12).toString("hex")}`;
   const outgoing = taskMessage({
     from,
@@ -55,7 +57,10 @@ export async function sendTask(nc: NatsConnection, order: Order): Promise<Sent> 
       channelRef,
       skillId: skill.includes("/") ? skill : `${channelRef}/${skill}`,
       userVisibleSummary: summaryOf(message),
-      delivery: timeoutSec === undefined ? {} : { timeoutSec },
+      delivery: {
+        ...(timeoutSec !== undefined && { timeoutSec }),
+        ...(depth !== undefined && { maxDelegationDepth: depth }),
+      },
     },
     createdAt: new Date().toISOString(),
   });

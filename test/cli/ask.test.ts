@@ -87,7 +87,11 @@ test("sends what a peer sends: short id, channelRef, skill, text and deadline", 
   assert.equal(request.channelRef, "digest");
   assert.equal(request.skillId, "digest/other");
   assert.deepEqual(request.a2a, { kind: "text", text: "hello world" });
-  assert.deepEqual(request.delivery, { timeoutSec: 8 });
+  assert.deepEqual(request.delivery, { timeoutSec: 8, maxDelegationDepth: 1 });
+  for (const depth of [0, 12]) {
+    await ask(echoing, "digest", "hello", "--depth", `${depth}`);
+    assert.deepEqual(lastTask().request.delivery, { maxDelegationDepth: depth });
+  }
 });
 
 test("takes whole runtime ids, of others with --channel", async () => {
@@ -166,6 +170,8 @@ test("misuse exits 2 with what to do", async () => {
     [["ask", "digest"], /nothing to ask: add a message, or --file/],
     [["ask", "digest", "x", "--timeout", "0"], /more than 0/],
     [["ask", "digest", "x", "--timeout", "2147484"], /at most 2147483/],
+    [["ask", "digest", "x", "--depth", "13"], /whole number from 0 to 12/],
+    [["ask", "digest", "x", "--depth", "-1"], /whole number from 0 to 12/],
     [["ask", "digest", "x", "--from", "a.b"], /Expected a runtime id/],
     [["ask", "no such", "x"], /agent "no such": expected 1 to 64/],
     [["ask", "digset", "x"], /no agent "digset": known here are digest, echo/],

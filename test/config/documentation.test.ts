@@ -50,9 +50,13 @@ test("the functions are as the page says", () => {
   }
 });
 
-test("the repository's own agents.yaml lets nobody but the local command in", () => {
+test("the repository's own agents.yaml lets nobody in but the local command and what it has asked", () => {
   const deployment = readAgentsYaml(join(ROOT, "agents.yaml"), agents);
   assert.equal(deployment.deployment, "local");
   for (const { id, policy } of deployment.agents)
-    assert.deepEqual(policy.acceptFromRuntimes, ["local-cli"], id);
+    assert.deepEqual(
+      policy.acceptFromRuntimes,
+      id === "digest" || id === "echo" ? ["local-cli", "local-relay"] : ["local-cli"],
+      id,
+    );
 });

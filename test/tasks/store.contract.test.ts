@@ -70,6 +70,20 @@ for (const [name, open] of [
       assert.equal(await store.head(newId()), undefined);
     });
 
+    test("notes whose child a task is once, for each delegator and executor", async () => {
+      const parent = { taskId: newId(), step: "bob" };
+      const child = { delegator: "acme-ann", executor: "acme-bob", childTaskId: newId() };
+      assert.equal(await store.parentOf(child), undefined);
+      await store.bindChild(child, parent, EXPIRES);
+      await store.bindChild(child, parent, EXPIRES);
+      await store.bindChild(child, { taskId: newId(), step: "other" }, EXPIRES);
+      assert.deepEqual(await store.parentOf(child), parent);
+      assert.equal(await store.parentOf({ ...child, delegator: "acme-eve" }), undefined);
+      assert.equal(await store.parentOf({ ...child, executor: "acme-eve" }), undefined);
+      assert.equal(await store.parentOf({ ...child, childTaskId: newId() }), undefined);
+      assert.equal(await store.head(child.childTaskId), undefined);
+    });
+
     test("keeps a payload by its digest", async () => {
       const taskId = newId();
       await store.putInput(taskId, "d", "payload", EXPIRES);
@@ -277,6 +291,17 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
   fc
     .tuple(id, fc.integer({ min: 1, max: 4 }))
     .map(([taskId, from]) => named("entries", [from], (s, p) => s.entries(taskId(p), from))),
+  fc.tuple(id, id, nonce).map(([taskId, childTaskId, step]) =>
+    named("bindChild", [step], (s, p) => {
+      const child = { delegator: "ann", executor: "bob", childTaskId: childTaskId(p) };
+      return s.bindChild(child, { taskId: taskId(p), step }, EXPIRES);
+    }),
+  ),
+  id.map((childTaskId) =>
+    named("parentOf", [], (s, p) =>
+      s.parentOf({ delegator: "ann", executor: "bob", childTaskId: childTaskId(p) }),
+    ),
+  ),
   id.map((taskId) => named("last", [], (s, p) => s.last(taskId(p)))),
   fc
     .tuple(id, small, fc.option(ended, { nil: undefined, freq: 3 }))

@@ -19,7 +19,7 @@ for (const [, name = "", text = ""] of files) {
   writeFileSync(join(folder, name), text);
 }
 
-test("the page's example is well typed", () => {
+test("the page's examples are well typed", () => {
   const config = { extends: join(ROOT, "tsconfig.json"), include: ["."] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   const tsc = join(ROOT, "node_modules", ".bin", "tsc");
@@ -28,9 +28,9 @@ test("the page's example is well typed", () => {
   assert.deepEqual(complaints, []);
 });
 
-test("the page's example is a test that passes", () => {
+test("the page's examples are tests that pass", () => {
   const tests = files.map(([, name = ""]) => name).filter((name) => name.endsWith(".test.ts"));
-  assert.equal(tests.length, 1);
+  assert.equal(tests.length, 2);
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const ran = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...tests], {
     cwd: folder,
@@ -38,5 +38,5 @@ test("the page's example is a test that passes", () => {
     encoding: "utf8",
   });
   assert.equal(ran.status, 0, ran.stdout + ran.stderr);
-  assert.match(ran.stdout, /^# pass 6$/m);
+  assert.match(ran.stdout, /^# pass 9$/m);
 });
