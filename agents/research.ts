@@ -195,10 +195,11 @@ export default defineAgent({
           overview(topic, focus, looked),
           ...chapters.map(({ title, passages }) => chapter(title, passages)),
         ];
-        // One after the other: the requester has the first while the last is not yet there.
+        // Chapter by chapter: the requester has the first while the last is not yet there.
         for (const [index, text] of report.entries()) {
-          const name = `report ${index + 1}`;
-          await step.artifact(name, { text, mediaType: "text/markdown", filename: `report-${index + 1}.md` });
+          const chunk = index === 0 ? text : `\n${text}`;
+          const part = { text: chunk, mediaType: "text/markdown", filename: "report.md" };
+          await step.artifact("report", part, { append: true });
           step.status(`wrote ${index + 1} of ${report.length} parts of the report`);
         }
         const passages = chapters.reduce((sum, { passages }) => sum + passages.length, 0);

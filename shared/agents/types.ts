@@ -69,6 +69,11 @@ export interface ApproveOptions {
   readonly onTimeout?: "deny" | "throw";
 }
 
+export interface ArtifactOptions {
+  /** Whether the artifact of this name goes on with these parts; the first call begins it. */
+  readonly append?: boolean;
+}
+
 export interface EachOptions {
   /** How many items are worked on at once; all unless said otherwise. */
   readonly concurrency?: number;
@@ -84,8 +89,11 @@ export interface Step {
   run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>, options?: RunOptions): Promise<T>;
   /** Tells the requester how far the work is. Texts that follow each other quickly are merged; the newest wins. */
   status(text: string): void;
-  /** Gives out an artifact, exactly once in the requester's eyes however often the handler is run. */
-  artifact(name: string, parts: string | Part | readonly Part[]): Promise<void>;
+  /**
+   * Gives out an artifact, exactly once in the requester's eyes however often the handler is run.
+   * With `append` calls of the same name, one after the other, make one artifact: each gives out all of it so far.
+   */
+  artifact(name: string, parts: string | Part | readonly Part[], options?: ArtifactOptions): Promise<void>;
   /** Waits, from a second to a year; while the task has nothing else to do, nothing runs and nothing is paid. */
   sleep(name: string, duration: Duration): Promise<void>;
   /** Waits until a time, or not at all when it has passed. */

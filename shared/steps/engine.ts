@@ -222,7 +222,7 @@ export class Engine {
             `step ${JSON.stringify(id)}: expected the kind that is stored under this name (${known.kind}), got ${kind}`,
           );
       }
-      const done = stored === undefined ? await perform(id) : await this.#replay(stored);
+      const done = stored === undefined ? await perform(id) : await this.#replay(stored, names.path(name));
       return this.#closed ? await never() : done;
     } catch (error) {
       return await this.#failed(id, error);
@@ -232,11 +232,12 @@ export class Engine {
     }
   }
 
-  async #replay(stored: StoredStep & { readonly at: number }): Promise<Done> {
+  /** @param path the name that the step shares with those of other numbers */
+  async #replay(stored: StoredStep & { readonly at: number }, path: string): Promise<Done> {
     const { at } = stored;
     if (stored.error !== undefined) return { at, error: reviveError(stored.error) };
     const value = fromJson(await durable(this.values.text(stored.value)));
-    if (stored.kind === "artifact") this.artifacts.add(value as ArtifactRef); // Written by `artifactStep`.
+    if (stored.kind === "artifact") this.artifacts.give(value as ArtifactRef, path); // Written by `artifactStep`.
     return { at, value };
   }
 
