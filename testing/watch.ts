@@ -74,7 +74,7 @@ export class Watch {
     return {
       run: (name, fn, options) =>
         wait(step.run(name, (attempt: Attempt) => this.#run(path + name, () => fn(attempt)), options)),
-      status: (text) => step.status(text),
+      status: (text, data) => step.status(text, data),
       artifact: (name, parts, options) => wait(step.artifact(name, parts, options)),
       sleep: (name, duration) => wait(step.sleep(name, duration)),
       sleepUntil: (name, time) => wait(step.sleepUntil(name, time)),

@@ -87,8 +87,11 @@ export interface Step {
    * again, unless it is a {@link FatalError}; what fails for good is stored too, and thrown again on each run.
    */
   run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>, options?: RunOptions): Promise<T>;
-  /** Tells the requester how far the work is. Texts that follow each other quickly are merged; the newest wins. */
-  status(text: string): void;
+  /**
+   * Tells the requester how far the work is, in words, and by `data` (what JSON can hold, at most 16 KiB) for programs.
+   * Texts that follow each other quickly are merged; the newest wins, with its data.
+   */
+  status(text: string, data?: unknown): void;
   /**
    * Gives out an artifact, exactly once in the requester's eyes however often the handler is run.
    * With `append` calls of the same name, one after the other, make one artifact: each gives out all of it so far.

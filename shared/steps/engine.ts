@@ -16,7 +16,7 @@ import { fromJson } from "./json.ts";
 import { Lot } from "./lot.ts";
 import type { Names } from "./names.ts";
 import { Scope } from "./scope.ts";
-import type { StatusLine } from "./status.ts";
+import { progressOf, type StatusLine } from "./status.ts";
 import type { Writer } from "./writer.ts";
 
 /** Why a run of a handler is over before the handler is. */
@@ -41,9 +41,6 @@ export type StepKind = StoredStep["kind"];
 
 /** A promise that never settles: a handler that has lost its task simply goes no further. */
 const never = () => new Promise<never>(() => {});
-
-/** Progress texts are for a person's glance; more is cut. */
-const MAX_STATUS_CHARACTERS = 2_000;
 
 /** What a run of a handler needs. */
 export interface EngineOptions {
@@ -257,10 +254,10 @@ export class Engine {
     if (this.#closed) await never();
   }
 
-  status(text: string): void {
-    if (typeof text !== "string") throw new TypeError(`step.status: expected a text, got ${typeof text}`);
+  status(text: string, data?: unknown): void {
+    const progress = progressOf(text, data);
     if (this.#closed || this.#replaying) return;
-    this.#status.set(text.length > MAX_STATUS_CHARACTERS ? `${text.slice(0, MAX_STATUS_CHARACTERS)}…` : text);
+    this.#status.set(progress);
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {

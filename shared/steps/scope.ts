@@ -106,8 +106,8 @@ export class Scope implements Step {
     return this.#engine.scope(pathOf(this.#path, name), this.#time);
   }
 
-  status(text: string): void {
-    this.#engine.status(text);
+  status(text: string, data?: unknown): void {
+    this.#engine.status(text, data);
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {
