@@ -172,7 +172,9 @@ export default defineAgent({
           ({ key }) => key,
           async (source, step) => {
             const of = await look(source, terms, task, step);
-            step.status(`looked at ${++done} of ${sources.length}: ${of.title}`);
+            done++;
+            const progress = { lookedAt: done, sources: sources.length };
+            step.status(`looked at ${done} of ${sources.length}: ${of.title}`, progress);
             return of;
           },
           { concurrency: CONCURRENCY },
@@ -195,11 +197,16 @@ export default defineAgent({
           overview(topic, focus, looked),
           ...chapters.map(({ title, passages }) => chapter(title, passages)),
         ];
-        // One after the other: the requester has the first while the last is not yet there.
+        // Chapter by chapter: the requester has the first while the last is not yet there.
         for (const [index, text] of report.entries()) {
-          const name = `report ${index + 1}`;
-          await step.artifact(name, { text, mediaType: "text/markdown", filename: `report-${index + 1}.md` });
-          step.status(`wrote ${index + 1} of ${report.length} parts of the report`);
+          const chunk = index === 0 ? text : `\n${text}`;
+          const part = { text: chunk, mediaType: "text/markdown", filename: "report.md" };
+          await step.artifact("report", part, { append: true });
+          const written = index + 1;
+          step.status(`wrote ${written} of ${report.length} parts of the report`, {
+            written,
+            parts: report.length,
+          });
         }
         const passages = chapters.reduce((sum, { passages }) => sum + passages.length, 0);
         return {

@@ -39,9 +39,12 @@ function applyEvent(view: TaskView | null, { event, at }: Seen): TaskView {
     artifacts: [],
     updatedAt: at,
   };
+  const { artifact, result } = event;
+  // An artifact may come in several versions; one that is repeated is not newer for that.
+  const isOld = event.revision <= base.revision && base.artifacts.some(({ id }) => id === artifact?.id);
   const artifacts = merge(base.artifacts, [
-    ...(event.artifact ? [event.artifact] : []),
-    ...(event.result?.artifacts ?? []),
+    ...(artifact && !isOld ? [artifact] : []),
+    ...(result?.artifacts ?? []),
   ]);
   const ended = view !== null && isTerminal(view.state);
   if (ended || (event.revision <= base.revision && !isTerminal(event.state))) return { ...base, artifacts };

@@ -27,6 +27,10 @@ const runningHost = z.looseObject({
   natsCa: z.string().optional(),
 });
 
+/** Where a local host keeps its tasks: the parts' endpoints, and what is in them. */
+const localStack = z.object({ dynamodb: z.url(), s3: z.url(), table: z.string().min(1), bucket: z.string() });
+export type LocalStack = z.infer<typeof localStack>;
+
 /** Where NATS is, and as whom to speak to it. */
 export interface Where {
   readonly servers: readonly string[];
@@ -45,6 +49,8 @@ export interface Home {
   readonly agents: readonly string[];
   /** The NATS of the local host that runs in this folder. */
   readonly host?: Where;
+  /** The table and the bucket of that host. */
+  readonly stack?: LocalStack;
   /** The NATS that `agents.yaml` names, or the usual one. */
   readonly operator: Where;
 }
@@ -67,7 +73,7 @@ export function readHome(folder: string): Home {
     folder,
     deployment,
     agents: [...new Set([...Object.keys(agents ?? {}), ...agentIds(join(folder, "agents"))])].sort(),
-    ...(host !== undefined && { host }),
+    ...host,
     operator: {
       servers: nats.servers,
       credentials: fromFolder(folder, nats.credentials),
@@ -101,15 +107,20 @@ function agentIds(folder: string): string[] {
   return existsSync(folder) ? agentFiles(folder).map((path) => basename(path, ".ts")) : [];
 }
 
-/** The NATS of a host that still lives; a file that a killed host left behind counts for nothing. */
-function findHost(path: string): Where | undefined {
+/** What is known of a host that still lives; a file that a killed host left behind counts for nothing. */
+function findHost(path: string): Pick<Home, "host" | "stack"> {
   try {
-    const { pid, nats, natsCredentials, natsCa } = runningHost.parse(JSON.parse(readFileSync(path, "utf8")));
-    if (!isAlive(pid)) return undefined;
+    const told: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const { pid, nats, natsCredentials, natsCa } = runningHost.parse(told);
+    if (!isAlive(pid)) return {};
     const ca = natsCa !== undefined && { ca: natsCa };
-    return { servers: nats.split(","), credentials: natsCredentials, ...ca };
+    const stack = localStack.safeParse(told).data;
+    return {
+      host: { servers: nats.split(","), credentials: natsCredentials, ...ca },
+      ...(stack !== undefined && { stack }),
+    };
   } catch {
-    return undefined;
+    return {};
   }
 }
 

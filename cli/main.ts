@@ -8,6 +8,7 @@ import { cancelCommand } from "./cancel.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { replyCommand } from "./reply.ts";
 import { statusCommand } from "./status.ts";
+import { stepsCommand } from "./steps.ts";
 import { cleanLine } from "./text.ts";
 import { watchCommand } from "./watch.ts";
 
@@ -25,6 +26,7 @@ function program(): Command {
     authorizeCommand(),
     cancelCommand(),
     agentsCommand(),
+    stepsCommand(),
   ];
   for (const verb of verbs) sluice.addCommand(verb.copyInheritedSettings(sluice));
   return sluice;

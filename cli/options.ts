@@ -53,3 +53,9 @@ export function taskKey(text: string): string {
   if (messageId.safeParse(text).success) return text;
   throw new InvalidArgumentError("Expected a task's id: 1 to 128 of A-Z, a-z, 0-9, _ and -.");
 }
+
+/** A stack's name (CloudFormation API reference, CreateStack). */
+export function stack(text: string): string {
+  if (/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text)) return text;
+  throw new InvalidArgumentError("Expected a stack's name: 1 to 128 of A-Z, a-z, 0-9 and -, a letter first.");
+}

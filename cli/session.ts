@@ -27,7 +27,7 @@ export async function inSession(
   options: Common,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const home = readHome(findHome(process.cwd(), own));
+  const home = currentHome();
   const out = processOutput(options.json);
   const interruption = new AbortController();
   const interrupt = () => {
@@ -53,6 +53,11 @@ async function tellTroubles(nc: NatsConnection, out: Output): Promise<void> {
     if (type === "disconnect" && !nc.isClosed()) out.note("lost the connection to NATS, trying again");
     if (type === "reconnect") out.note("NATS is back");
   }
+}
+
+/** The deployment of the folder that the command is called in. */
+export function currentHome(): Home {
+  return readHome(findHome(process.cwd(), own));
 }
 
 /** As whom the command acts unless `--from` says otherwise. */

@@ -46,6 +46,24 @@ export function sizeText(bytes: number): string {
   return `${(bytes / divisor).toFixed(1)} ${unit}`;
 }
 
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+] as const;
+
+/** A length of time for people: `12 ms`, `3.4 s`, `5 min 3 s`, `2 d 4 h`. */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  const index = UNITS.findIndex(([, size]) => ms >= size);
+  const [unit, size] = UNITS[index] ?? UNITS[0];
+  const [finer, finerSize] = UNITS[index + 1] ?? UNITS[3];
+  const rest = Math.floor((ms % size) / finerSize);
+  return `${Math.floor(ms / size)} ${unit}${rest === 0 ? "" : ` ${rest} ${finer}`}`;
+}
+
 /** `2026-08-01 12:00:09`, in the time zone of whoever looks. */
 export function localTime(at: Date): string {
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);

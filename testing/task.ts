@@ -304,12 +304,12 @@ export class TestTask {
     await this.#look();
   }
 
+  /** Each in the last version that was given out. */
   #artifacts(): ReceivedArtifact[] {
-    return this.events.flatMap(({ artifact }) => {
-      if (artifact === undefined) return [];
-      const { id, name, mediaType, key } = artifact;
+    const last = new Map(this.events.flatMap(({ artifact }) => (artifact ? [[artifact.id, artifact]] : [])));
+    return [...last.values()].map(({ id, name, mediaType, key }) => {
       const bytes = this.#simulation.publisher.objects.get(key) ?? new Uint8Array();
-      return [{ id, name, mediaType, bytes, text: Buffer.from(bytes).toString("utf8") }];
+      return { id, name, mediaType, bytes, text: Buffer.from(bytes).toString("utf8") };
     });
   }
 

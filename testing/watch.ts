@@ -74,8 +74,8 @@ export class Watch {
     return {
       run: (name, fn, options) =>
         wait(step.run(name, (attempt: Attempt) => this.#run(path + name, () => fn(attempt)), options)),
-      status: (text) => step.status(text),
-      artifact: (name, parts) => wait(step.artifact(name, parts)),
+      status: (text, data) => step.status(text, data),
+      artifact: (name, parts, options) => wait(step.artifact(name, parts, options)),
       sleep: (name, duration) => wait(step.sleep(name, duration)),
       sleepUntil: (name, time) => wait(step.sleepUntil(name, time)),
       ask: (name, prompt, options) => wait(step.ask(name, prompt, options)),

@@ -4,6 +4,7 @@ export { type Agent, defineAgent, type Settings, type Skill, skill } from "./def
 export { ApprovalDenied, DelegationError, FatalError, ReplyTimeout } from "./errors.ts";
 export type {
   ApproveOptions,
+  ArtifactOptions,
   AskOptions,
   Attempt,
   Delegated,

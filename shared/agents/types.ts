@@ -104,6 +104,11 @@ export interface Delegated {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+export interface ArtifactOptions {
+  /** Whether the artifact of this name goes on with these parts; the first call begins it. */
+  readonly append?: boolean;
+}
+
 export interface EachOptions {
   /** How many items are worked on at once; all unless said otherwise. */
   readonly concurrency?: number;
@@ -117,10 +122,16 @@ export interface Step {
    * again, unless it is a {@link FatalError}; what fails for good is stored too, and thrown again on each run.
    */
   run<T>(name: string, fn: (attempt: Attempt) => T | Promise<T>, options?: RunOptions): Promise<T>;
-  /** Tells the requester how far the work is. Texts that follow each other quickly are merged; the newest wins. */
-  status(text: string): void;
-  /** Gives out an artifact, exactly once in the requester's eyes however often the handler is run. */
-  artifact(name: string, parts: string | Part | readonly Part[]): Promise<void>;
+  /**
+   * Tells the requester how far the work is, in words, and by `data` (what JSON can hold, at most 16 KiB) for programs.
+   * Texts that follow each other quickly are merged; the newest wins, with its data.
+   */
+  status(text: string, data?: unknown): void;
+  /**
+   * Gives out an artifact, exactly once in the requester's eyes however often the handler is run.
+   * With `append` calls of the same name, one after the other, make one artifact: each gives out all of it so far.
+   */
+  artifact(name: string, parts: string | Part | readonly Part[], options?: ArtifactOptions): Promise<void>;
   /** Waits, from a second to a year; while the task has nothing else to do, nothing runs and nothing is paid. */
   sleep(name: string, duration: Duration): Promise<void>;
   /** Waits until a time, or not at all when it has passed. */

@@ -20,6 +20,8 @@ export type EventDraft =
       readonly kind: "status";
       readonly state: TaskState;
       readonly content?: string;
+      /** What JSON can hold, for programs. */
+      readonly data?: unknown;
       readonly error?: { readonly code: ErrorCode; readonly message: string };
     }
   | {
@@ -86,11 +88,21 @@ export async function storedEvents(
   );
 }
 
-const told = z.object({ payload: z.object({ content: z.string() }) });
+/** What is told of the progress: a text for people, and data as JSON text for programs. */
+export interface Progress {
+  readonly text: string;
+  readonly data?: string;
+}
 
-/** The text of a stored status event, where it is kept in place: a progress text always is. */
-export function toldBy({ body }: StoredEvent): string | undefined {
-  return "text" in body ? told.safeParse(JSON.parse(body.text)).data?.payload.content : undefined;
+const told = z.object({ payload: z.object({ content: z.string(), data: z.unknown().optional() }) });
+
+/** What a stored status event tells, where it is kept in place: progress always is. */
+export function toldBy({ body }: StoredEvent): Progress | undefined {
+  if (!("text" in body)) return undefined;
+  const read = told.safeParse(JSON.parse(body.text)).data;
+  if (read === undefined) return undefined;
+  const { content: text, data } = read.payload;
+  return data === undefined ? { text } : { text, data: JSON.stringify(data) };
 }
 
 /** What the head tells of the first event. It is made anew each time, from the same facts, to the same bytes. */

@@ -34,6 +34,9 @@ interface Blob {
   readonly filename?: string;
 }
 
+/** What a handler gives out as one artifact, or adds to one. */
+export type Parts = string | Part | readonly Part[];
+
 /** What the types already say, for handlers that nobody checks types of. */
 function checkPart(name: string, part: Part): void {
   const is = (expected: string) =>
@@ -81,25 +84,23 @@ function merge(name: string, parts: readonly Part[]): Blob {
   return blobOf(name, { data: { parts: data }, filename });
 }
 
-/**
- * Turns what a handler gives out into one object and its description.
- *
- * @param id the step's name, which becomes the artifact's id
- * @throws ArtifactError when there is no part, or more than {@link MAX_ARTIFACT_BYTES}
- */
-export function encodeArtifact(
-  taskId: string,
-  name: string,
-  parts: string | Part | readonly Part[],
-): Encoded {
+function listOf(name: string, parts: Parts): readonly Part[] {
   const list: readonly Part[] =
     typeof parts === "string" ? [{ text: parts }] : Array.isArray(parts) ? parts : [parts as Part];
   for (const part of list) checkPart(name, part);
-  const { bytes, mediaType, filename } = merge(name, list);
-  if (bytes.byteLength > MAX_ARTIFACT_BYTES)
-    throw new ArtifactError(
-      `artifact ${JSON.stringify(name)}: expected at most ${MAX_ARTIFACT_BYTES} bytes, got ${bytes.byteLength}`,
-    );
+  return list;
+}
+
+/** What is known of an artifact's object but its bytes. */
+interface Label {
+  readonly id: string;
+  readonly name: string;
+  readonly mediaType: string;
+  readonly version?: number;
+}
+
+/** The id and the file name of an object that a handler names so, or not. */
+function labelOf(name: string, { mediaType, filename }: Omit<Blob, "bytes">): Label {
   for (const [field, label] of Object.entries({ filename, mediaType }))
     if (label !== undefined && label.length > MAX_LABEL)
       throw new ArtifactError(
@@ -107,32 +108,138 @@ export function encodeArtifact(
       );
   const id = artifactIdOf(name);
   const extension = EXTENSIONS[mediaType.split(";")[0]?.trim() ?? ""] ?? "";
-  const ref = artifactRef(taskId, {
-    id,
-    name: plainName(filename ?? (name.includes(".") ? name : `${name}${extension}`)) || id,
-    mediaType,
-    digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
-    sizeBytes: bytes.byteLength,
-  });
-  return { ref, bytes };
+  const plain = plainName(filename ?? (name.includes(".") ? name : `${name}${extension}`));
+  return { id, name: plain || id, mediaType };
 }
 
-/** The artifacts that a task has given out. */
+function checkSize(name: string, bytes: number): void {
+  if (bytes > MAX_ARTIFACT_BYTES)
+    throw new ArtifactError(
+      `artifact ${JSON.stringify(name)}: expected at most ${MAX_ARTIFACT_BYTES} bytes, got ${bytes}`,
+    );
+}
+
+function encoded(taskId: string, label: Label, bytes: Uint8Array): Encoded {
+  const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+  return { ref: artifactRef(taskId, { ...label, digest, sizeBytes: bytes.byteLength }), bytes };
+}
+
+/**
+ * Turns what a handler gives out into one object and its description.
+ *
+ * @param name the step's name, which becomes the artifact's id
+ * @throws ArtifactError when there is no part, or more than {@link MAX_ARTIFACT_BYTES}
+ */
+export function encodeArtifact(taskId: string, name: string, parts: Parts): Encoded {
+  const { bytes, ...of } = merge(name, listOf(name, parts));
+  checkSize(name, bytes.byteLength);
+  return encoded(taskId, labelOf(name, of), bytes);
+}
+
+/** What is appended to an artifact, and how the whole is described. */
+export interface Addition {
+  readonly label: Label;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Takes together what a handler appends: text and bytes, one right after the other, all of one media type. JSON is
+ * refused, for nothing that follows it leaves it JSON.
+ *
+ * @param name the artifact's own, whichever call this is
+ * @param of.version which call of this name it is: each makes an object of its own
+ * @param of.former the artifact so far
+ * @throws ArtifactError when it does not go with what is there, or the whole exceeds {@link MAX_ARTIFACT_BYTES}
+ */
+export function additionTo(
+  name: string,
+  parts: Parts,
+  of: { readonly version: number; readonly former?: ArtifactRef | undefined },
+): Addition {
+  const list = listOf(name, parts);
+  const artifact = `artifact ${JSON.stringify(name)}`;
+  if (list.length === 0) throw new ArtifactError(`${artifact}: expected a part, got none`);
+  const named = list.find((part) => part.mediaType !== undefined)?.mediaType;
+  const mediaType = of.former?.mediaType ?? named ?? "text/plain";
+  const filename = list.find((part) => part.filename !== undefined)?.filename;
+  const own = labelOf(name, { mediaType, ...(filename !== undefined && { filename }) });
+  const label = { ...own, name: of.former?.name ?? own.name };
+  const blobs = list.map((part) => {
+    if (!("text" in part) && !("bytes" in part))
+      throw new ArtifactError(`${artifact}: expected text or bytes to append, got data`);
+    if (part.mediaType !== undefined && part.mediaType !== mediaType)
+      throw new ArtifactError(
+        `${artifact}: mediaType: expected ${JSON.stringify(mediaType)} as before, or none, got ${JSON.stringify(part.mediaType)}`,
+      );
+    if (part.filename !== undefined && plainName(part.filename) !== label.name)
+      throw new ArtifactError(
+        `${artifact}: filename: expected ${JSON.stringify(label.name)} as before, or none, got ${JSON.stringify(part.filename)}`,
+      );
+    return blobOf(name, part);
+  });
+  const size = blobs.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  checkSize(name, size + (of.former?.sizeBytes ?? 0));
+  return {
+    label: { ...label, version: of.version },
+    bytes: Buffer.concat(blobs.map(({ bytes }) => bytes)),
+  };
+}
+
+/** The whole artifact: what there was, and right after it what is added. */
+export function grown(taskId: string, { label, bytes }: Addition, before: Uint8Array): Encoded {
+  return encoded(taskId, label, Buffer.concat([before, bytes]));
+}
+
+/** The artifacts that a task has given out, each in its last version. */
 export class Artifacts {
-  readonly #refs = new Map<string, ArtifactRef>();
+  /** By id: whose it is, by the name that its steps share, and what was given out last. */
+  readonly #given = new Map<string, { readonly name: string; readonly ref?: ArtifactRef }>();
 
   get all(): readonly ArtifactRef[] {
-    return [...this.#refs.values()];
+    return [...this.#given.values()].flatMap(({ ref }) => ref ?? []);
   }
 
-  /** @throws ArtifactError when there is one of this id, or {@link MAX_ARTIFACTS} of them */
-  add(ref: ArtifactRef): void {
-    const of = `artifact ${JSON.stringify(ref.id)}`;
-    if (this.#refs.has(ref.id)) throw new ArtifactError(`${of}: expected an id that no other artifact has`);
-    if (this.#refs.size >= MAX_ARTIFACTS)
-      throw new ArtifactError(`${of}: expected at most ${MAX_ARTIFACTS} in a task`);
-    this.#refs.set(ref.id, ref);
+  /**
+   * What was given out under this name.
+   *
+   * @throws ArtifactError when that is another artifact's id
+   */
+  of(name: string): ArtifactRef | undefined {
+    const id = artifactIdOf(name);
+    const given = this.#given.get(id);
+    if (given !== undefined && given.name !== name) throw taken(id);
+    return given?.ref;
   }
+
+  /**
+   * Takes an id for what is about to be given out under a name.
+   *
+   * @throws ArtifactError when there is one of this id, or {@link MAX_ARTIFACTS} of them
+   */
+  begin(id: string, name: string): void {
+    if (this.#given.has(id)) throw taken(id);
+    if (this.#given.size >= MAX_ARTIFACTS)
+      throw new ArtifactError(`${artifact(id)}: expected at most ${MAX_ARTIFACTS} in a task`);
+    this.#given.set(id, { name });
+  }
+
+  /**
+   * Notes what is given out, in place of what was before.
+   *
+   * @throws ArtifactError as {@link Artifacts.begin}, unless it is of the same name
+   */
+  give(ref: ArtifactRef, name: string): void {
+    if (this.#given.get(ref.id)?.name !== name) this.begin(ref.id, name);
+    this.#given.set(ref.id, { name, ref });
+  }
+}
+
+function artifact(id: string): string {
+  return `artifact ${JSON.stringify(id)}`;
+}
+
+function taken(id: string): ArtifactError {
+  return new ArtifactError(`${artifact(id)}: expected an id that no other artifact has`);
 }
 
 /** An artifact's id out of its name: ids take only letters, digits, `_` and `-` (docs/wire.md, artifact). */

@@ -18,7 +18,7 @@ import { fromJson } from "./json.ts";
 import { Lot } from "./lot.ts";
 import type { Names } from "./names.ts";
 import { Scope } from "./scope.ts";
-import type { StatusLine } from "./status.ts";
+import { progressOf, type StatusLine } from "./status.ts";
 import type { Writer } from "./writer.ts";
 
 /** Why a run of a handler is over before the handler is. */
@@ -43,9 +43,6 @@ export type StepKind = StoredStep["kind"];
 
 /** A promise that never settles: a handler that has lost its task simply goes no further. */
 const never = () => new Promise<never>(() => {});
-
-/** Progress texts are for a person's glance; more is cut. */
-const MAX_STATUS_CHARACTERS = 2_000;
 
 /** How an agent hands tasks on. */
 export interface Delegating {
@@ -238,7 +235,7 @@ export class Engine {
             `step ${JSON.stringify(id)}: expected the kind that is stored under this name (${known.kind}), got ${kind}`,
           );
       }
-      const done = stored === undefined ? await perform(id) : await this.#replay(stored);
+      const done = stored === undefined ? await perform(id) : await this.#replay(stored, names.path(name));
       return this.#closed ? await never() : done;
     } catch (error) {
       return await this.#failed(id, error);
@@ -248,11 +245,12 @@ export class Engine {
     }
   }
 
-  async #replay(stored: StoredStep & { readonly at: number }): Promise<Done> {
+  /** @param path the name that the step shares with those of other numbers */
+  async #replay(stored: StoredStep & { readonly at: number }, path: string): Promise<Done> {
     const { at } = stored;
     if (stored.error !== undefined) return { at, error: reviveError(stored.error) };
     const value = fromJson(await durable(this.values.text(stored.value)));
-    if (stored.kind === "artifact") this.artifacts.add(value as ArtifactRef); // Written by `artifactStep`.
+    if (stored.kind === "artifact") this.artifacts.give(value as ArtifactRef, path); // Written by `artifactStep`.
     return { at, value };
   }
 
@@ -272,10 +270,10 @@ export class Engine {
     if (this.#closed) await never();
   }
 
-  status(text: string): void {
-    if (typeof text !== "string") throw new TypeError(`step.status: expected a text, got ${typeof text}`);
+  status(text: string, data?: unknown): void {
+    const progress = progressOf(text, data);
     if (this.#closed || this.#replaying) return;
-    this.#status.set(text.length > MAX_STATUS_CHARACTERS ? `${text.slice(0, MAX_STATUS_CHARACTERS)}…` : text);
+    this.#status.set(progress);
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {

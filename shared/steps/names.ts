@@ -32,7 +32,7 @@ export class Names {
    * @throws StepNameError
    */
   enter(name: string): string {
-    const path = pathOf(this.#branch, name);
+    const path = this.path(name);
     const uses = (this.#uses.get(path) ?? 0) + 1;
     const id = numbered(path, uses);
     if (this.#open.has(path) || this.#open.has(numbered(path, uses - 1)))
@@ -47,9 +47,19 @@ export class Names {
     return id;
   }
 
+  /** The path of a name in this branch. */
+  path(name: string): string {
+    return pathOf(this.#branch, name);
+  }
+
   leave(id: string): void {
     this.#open.delete(id);
   }
+}
+
+/** Which use of a path a step's identity stands for, from 1. */
+export function useOf(id: string, path: string): number {
+  return id === path ? 1 : Number(id.slice(path.length + 1));
 }
 
 function numbered(path: string, uses: number): string {

@@ -1,16 +1,17 @@
 import type * as z from "zod";
 import type {
   ApproveOptions,
+  ArtifactOptions,
   AskOptions,
   Attempt,
   Delegated,
   DelegateOptions,
   Duration,
   EachOptions,
-  Part,
   RunOptions,
   Step,
 } from "../agents/types.ts";
+import type { Parts } from "./artifacts.ts";
 import { randomOf, uuidOf } from "./chance.ts";
 import { milliseconds } from "./duration.ts";
 import type { Done, Engine, StepKind } from "./engine.ts";
@@ -49,8 +50,10 @@ export class Scope implements Step {
     return ran as Promise<T>; // What was stored is what `fn` returned, as far as JSON tells.
   }
 
-  artifact(name: string, parts: string | Part | readonly Part[]): Promise<void> {
-    return this.#void(name, "artifact", (id) => artifactStep(this.#engine, id, parts));
+  artifact(name: string, parts: Parts, options?: ArtifactOptions): Promise<void> {
+    return this.#void(name, "artifact", (id) =>
+      artifactStep(this.#engine, { id, path: pathOf(this.#path, name) }, parts, options),
+    );
   }
 
   sleep(name: string, duration: Duration): Promise<void> {
@@ -111,8 +114,8 @@ export class Scope implements Step {
     return this.#engine.scope(pathOf(this.#path, name), this.#time);
   }
 
-  status(text: string): void {
-    this.#engine.status(text);
+  status(text: string, data?: unknown): void {
+    this.#engine.status(text, data);
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {

@@ -1,9 +1,9 @@
-import { type EventDraft, storedEvents } from "../events/drafts.ts";
+import { type EventDraft, type Progress, storedEvents } from "../events/drafts.ts";
 import { type At, type Draft, type Journal, TaskEnded } from "../events/journal.ts";
 import { stateOf, type View } from "../tasks/fold.ts";
 import type { Entry, OpenedStep, StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
-import type { TaskRef } from "../wire/index.ts";
+import type { TaskRef, TaskState } from "../wire/index.ts";
 import type { StatusLine } from "./status.ts";
 
 /** What belongs together and is put in one entry: a step's result, or that it waits, and the events that go with it. */
@@ -154,9 +154,9 @@ export class Writer {
 
   /** @param options.anyway whether a progress text goes along though its time has not come */
   async #put(items: readonly Item[], options: { end?: Entry["end"]; anyway: boolean }): Promise<number> {
-    const text = this.#status.take(options.anyway);
+    const progress = this.#status.take(options.anyway);
     const entry = await this.#alone(() =>
-      this.#journal.append((at): Promise<Draft | undefined> => this.#draft(items, text, options.end, at)),
+      this.#journal.append((at): Promise<Draft | undefined> => this.#draft(items, progress, options.end, at)),
     );
     if (entry === undefined) return this.#now();
     this.#stored();
@@ -166,7 +166,7 @@ export class Writer {
   /** What the entry is to hold; nothing when all of it is needless. */
   async #draft(
     items: readonly Item[],
-    text: string | undefined,
+    progress: Progress | undefined,
     end: Entry["end"],
     at: At,
   ): Promise<Draft | undefined> {
@@ -175,7 +175,7 @@ export class Writer {
     const opens: OpenedStep[] = [];
     // While a question is open the task stays in its state, or nobody could answer it any more.
     const state = stateOf(this.#view);
-    if (text !== undefined) drafts.push({ kind: "status", state, content: text });
+    if (progress !== undefined) drafts.push(statusOf(progress, state));
     for (const { step, open, asks, events, unless } of items) {
       if (unless?.() === true) continue;
       if (step !== undefined) steps.push(step);
@@ -187,4 +187,8 @@ export class Writer {
       return undefined;
     return { steps, opens, events: await storedEvents(this.#values, this.#task, drafts, at), end };
   }
+}
+
+function statusOf({ text, data }: Progress, state: TaskState): EventDraft {
+  return { kind: "status", state, content: text, ...(data !== undefined && { data: JSON.parse(data) }) };
 }

@@ -26,17 +26,20 @@ const described = z.object({
   mediaType: z.string().refine(isMediaType, "expected a media type such as text/plain"),
   digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hex digits"),
   sizeBytes: z.int().nonnegative(),
+  /** Of an artifact that grows: each version is an object of its own, so that what was published before stays true. */
+  version: z.int().positive().optional(),
 });
 
 /**
- * The reference under which an artifact is published: its place in the object store follows from the task, its id
- * and its name.
+ * The reference under which an artifact is published: its place in the object store follows from the task, its id,
+ * its name and, from the second on, its version.
  *
  * @throws z.ZodError when a field is none that peers would accept, naming it
  */
 export function artifactRef(task: string, artifact: z.infer<typeof described>): ArtifactRef {
-  const { id, name, mediaType, digest, sizeBytes } = described.parse(artifact);
-  const key = `tasks/${taskId.parse(task)}/${id}/${safeName(name)}`;
+  const { id, name, mediaType, digest, sizeBytes, version = 1 } = described.parse(artifact);
+  const folder = `tasks/${taskId.parse(task)}/${id}${version === 1 ? "" : `/${version}`}`;
+  const key = `${folder}/${safeName(name)}`;
   return { id, name, mediaType, digest, sizeBytes, uri: uriOf(BUCKET, key), bucket: BUCKET, key };
 }
 

@@ -71,17 +71,19 @@ export function statusEvent(
     readonly revision: number;
     readonly state: TaskState;
     readonly content?: string;
+    /** JSON for programs that know the agent. */
+    readonly data?: unknown;
     readonly error?: WireError;
   },
   createdAt: string,
 ): WireEvent {
   const { taskId } = task;
-  const { revision, state } = of;
+  const { revision, state, data } = of;
   return taskEvent("status", task, createdAt, {
     messageId: `${taskId}_status`,
     revision,
     msgId: msgIdOf({ kind: "status", ...partsOf(task), revision }),
-    payload: { taskId, state, content: contentOf(of), error: wireError(of.error), revision },
+    payload: { taskId, state, content: contentOf(of), data, error: wireError(of.error), revision },
   });
 }
 

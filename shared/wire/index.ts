@@ -21,6 +21,7 @@ export {
   taskId,
   taskIdOf,
 } from "./ids.ts";
+export { jsonDepth } from "./json.ts";
 export { type Message, type Part, readMessage } from "./message.ts";
 export { type MsgIdParts, msgIdOf } from "./msg-ids.ts";
 export { type EventError, readEvent, type TaskEvent } from "./read-event.ts";

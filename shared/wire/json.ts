@@ -28,7 +28,7 @@ export function readJson(bytes: Uint8Array): Reading<Json> {
   } catch {
     return failed("body: expected JSON");
   }
-  if (depthOf(text) > MAX_JSON_DEPTH)
+  if (jsonDepth(text) > MAX_JSON_DEPTH)
     return failed(`body: expected JSON nested at most ${MAX_JSON_DEPTH} deep`);
   return { ok: true, value: { text, value } };
 }
@@ -57,7 +57,8 @@ export function memberSize(text: string, name: string): number {
   return size;
 }
 
-function depthOf(text: string): number {
+/** How deep a JSON text is nested: 0 for what is neither object nor array. */
+export function jsonDepth(text: string): number {
   let depth = 0;
   let deepest = 0;
   for (const { mark } of marks(text)) {

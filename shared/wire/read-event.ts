@@ -27,6 +27,8 @@ export interface TaskEvent {
   readonly state: TaskState;
   /** Empty when there is none. */
   readonly content: string;
+  /** Of a `status`: what goes with its text, for programs. */
+  readonly data?: unknown;
   readonly error: EventError | null;
   readonly clientTaskRef?: string;
   readonly artifact?: ArtifactRef;
@@ -60,6 +62,7 @@ const state = optionalText.pipe(taskState.optional());
 const payload = anyCase({
   state,
   content: optionalText,
+  data: z.unknown().optional(),
   error,
   revision: optional(z.int().nonnegative()),
   clienttaskref: optionalText,
@@ -111,6 +114,7 @@ export function readEvent(subject: string, body: Uint8Array): Reading<TaskEvent>
       revision: of.revision || (envelope.revision ?? 0),
       state,
       content: of.content ?? result?.content ?? "",
+      ...(kind === "status" && of.data !== undefined && of.data !== null && { data: of.data }),
       error: (result === undefined ? of.error : result.error) ?? null,
       ...(clientTaskRef !== undefined && { clientTaskRef }),
       ...(artifact !== undefined && { artifact }),

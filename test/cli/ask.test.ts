@@ -334,3 +334,18 @@ test("exit codes", async () => {
   assert.equal(exitCodeOf({ state: "TASK_STATE_COMPLETED", error: null }), 0);
   await assert.rejects(readWords([], undefined), CliError);
 });
+
+test("data of the progress is for programs alone", async () => {
+  const data = { done: 3, of: 9 };
+  const script: Script = async ({ task }, say) => {
+    await say(acceptedEvent(task, now()));
+    await say(
+      statusEvent(task, { revision: 2, state: "TASK_STATE_WORKING", content: "counting", data }, now()),
+    );
+    await say(resultEvent(task, { revision: 3, state: "TASK_STATE_COMPLETED", metrics: {} }, now()));
+  };
+  const lines = (await ask(script, "digest", "x", "--json")).json();
+  const told = lines.map((line) => z.looseObject({ data: z.unknown().optional() }).parse(line).data);
+  assert.deepEqual(told, [undefined, data, undefined]);
+  assert.match((await ask(script, "digest", "x")).stdout, /^working {4}counting$/m);
+});

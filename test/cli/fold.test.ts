@@ -72,6 +72,18 @@ test("an end counts although an artifact came with a higher revision", () => {
   assert.deepEqual([view?.state, view?.revision, view?.content], ["TASK_STATE_COMPLETED", 3, "done"]);
 });
 
+test("of an artifact that grows the last version is shown, whatever is repeated", () => {
+  const version = (revision: number) =>
+    seen({ kind: "artifact", revision, artifact: { ...artifact("a"), sizeBytes: revision } });
+  const listed = (...events: Seen[]) =>
+    foldTask([accepted(), ...events])?.artifacts.map(({ id, sizeBytes }) => [id, sizeBytes]);
+  assert.deepEqual(listed(version(2), version(3)), [["a", 3]]);
+  assert.deepEqual(listed(version(2), version(3), version(2)), [["a", 3]]);
+  const result = { artifacts: [{ ...artifact("a"), sizeBytes: 4 }], metrics: {} };
+  const end = seen({ kind: "result", revision: 5, state: "TASK_STATE_COMPLETED", result });
+  assert.deepEqual(listed(version(2), end, version(2)), [["a", 4]]);
+});
+
 test("tasks are told apart by executor, delegator and id, the last changed last", () => {
   const one = accepted();
   const views = foldTasks([one, seen({ taskKey: "task_2" }), seen({ from: "evil" }), seen({ revision: 2 })]);

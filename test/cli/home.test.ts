@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { gather, stateOf } from "../../cli/agents.ts";
 import { findHome, readHome } from "../../cli/home.ts";
 import { findNats } from "../../cli/nats.ts";
-import { count, MAX_TIMEOUT_SEC, seconds } from "../../cli/options.ts";
+import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
 import { ownTarget } from "../../cli/target.ts";
 
 /** A folder with the files given, removed when the test ends. */
@@ -42,6 +42,25 @@ test("NATS: --nats, then NATS_URL, then the running host, then agents.yaml", (t)
   );
   assert.deepEqual(servers({}, { NATS_URL: "" }, dead), ["nats://yaml:4222"]);
   assert.throws(() => servers({ nats: "http://x" }), /--nats: expected a URL/);
+});
+
+test("a running host tells where its table and its bucket are", (t) => {
+  const stack = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:2", table: "t", bucket: "b" };
+  const of = (told: object) =>
+    readHome(
+      folder(t, { ".sluice/host.json": JSON.stringify({ pid: process.pid, nats: "nats://a:1", ...told }) }),
+    );
+  assert.deepEqual(of(stack).stack, stack);
+  const { table: _, ...rest } = stack;
+  for (const told of [rest, { ...stack, pid: 4194305 }, { ...stack, dynamodb: "here" }])
+    assert.equal(of(told).stack, undefined);
+  assert.deepEqual(of(rest).host?.servers, ["nats://a:1"]);
+});
+
+test("the name of a stack has 1 to 128 characters", () => {
+  for (const name of ["a", `s${"-".repeat(127)}`]) assert.equal(stack(name), name);
+  for (const name of ["", `s${"-".repeat(128)}`, "1a", "a_b", "a b"])
+    assert.throws(() => stack(name), /Expected a stack's name/);
 });
 
 test("a running host tells how to log in to its NATS", (t) => {

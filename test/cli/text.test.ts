@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { table } from "../../cli/table.ts";
-import { clean, cleanLine, jsonLine, sizeText, wantsColour } from "../../cli/text.ts";
+import { clean, cleanLine, durationText, jsonLine, sizeText, wantsColour } from "../../cli/text.ts";
 
 const anyText = fc.string({ unit: "binary" });
 
@@ -41,6 +41,36 @@ test("jsonLine is one safe line that reads back the same", () => {
 test("sizes", () => {
   const sizes = [0, 1, 999, 1_000, 999_949, 1_000_000, 2e9].map(sizeText);
   assert.deepEqual(sizes, ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "2.0 GB"]);
+});
+
+test("durations", () => {
+  const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
+  const lengths = [
+    0,
+    12,
+    999,
+    1_000,
+    59_999,
+    minute,
+    minute + 3_000,
+    hour,
+    2 * hour + 5 * minute,
+    day,
+    9 * day + hour,
+  ];
+  assert.deepEqual(lengths.map(durationText), [
+    "0 ms",
+    "12 ms",
+    "999 ms",
+    "1.0 s",
+    "59.9 s",
+    "1 min",
+    "1 min 3 s",
+    "1 h",
+    "2 h 5 min",
+    "1 d",
+    "9 d 1 h",
+  ]);
 });
 
 test("colours only on a terminal, never under NO_COLOR or on a dumb one", () => {

@@ -20,6 +20,13 @@ test("a reference", () => {
   });
 });
 
+test("a later version has a place of its own", () => {
+  const { key, uri, name } = artifactRef("task_1", { ...REPORT, version: 2 });
+  assert.deepEqual([key, name], ["tasks/task_1/report/2/report.txt", "report.txt"]);
+  assert.equal(uri, `nats-object://a2a-artifacts/${key}`);
+  assert.equal(artifactRef("task_1", { ...REPORT, version: 1 }).key, artifactRef("task_1", REPORT).key);
+});
+
 test("what peers would not accept is refused, by name", () => {
   for (const [field, value] of [
     ["id", "report.txt"],
@@ -30,6 +37,8 @@ test("what peers would not accept is refused, by name", () => {
     ["digest", "0".repeat(64)],
     ["sizeBytes", -1],
     ["sizeBytes", 1.5],
+    ["version", 0],
+    ["version", 1.5],
   ] as const)
     assert.throws(() => artifactRef("task_1", { ...REPORT, [field]: value }), new RegExp(field));
   assert.throws(() => artifactRef("../task_1", REPORT));

@@ -120,3 +120,16 @@ test("an error's message is cut at its bound", () => {
   assert.equal(event("x".repeat(8_193)).length, 8_192);
   assert.equal(event("\u0001".repeat(8_192)).length, 1_365);
 });
+
+test("a status has its data beside its text, and the same bytes as ever without any", () => {
+  const of = { revision: 2, state: "TASK_STATE_WORKING", content: "reading" } as const;
+  const payloadOf = (event: WireEvent) => /"payload":(.*),"createdAt"/.exec(event.body)?.[1];
+  const before = `{"taskId":"${task.taskId}","state":"TASK_STATE_WORKING","content":"reading"`;
+  const after = '"error":{"Code":"","Message":""},"revision":2}';
+  assert.equal(payloadOf(statusEvent(task, of, CREATED_AT)), `${before},${after}`);
+  const data = { pages: [1, 2] };
+  assert.equal(
+    payloadOf(statusEvent(task, { ...of, data }, CREATED_AT)),
+    `${before},"data":{"pages":[1,2]},${after}`,
+  );
+});

@@ -150,3 +150,18 @@ test("what is no event is none", () => {
   assert.equal(foreign("status", { state: "TASK_STATE_WORKING" }, { taskId: "task_2" }).ok, false);
   assert.equal(readEvent("a2a.v1.card.acme", new TextEncoder().encode("{}")).ok, false);
 });
+
+test("data of a status is read as it is, whoever wrote it, and there alone", () => {
+  for (const data of [{ done: 1, "": [null] }, "text", 0, false, []]) {
+    const event = statusEvent(
+      task,
+      { revision: 2, state: "TASK_STATE_WORKING", content: "x", data },
+      CREATED_AT,
+    );
+    assert.deepEqual(value(read(event)).data, data);
+    assert.deepEqual(value(foreign("status", { state: "TASK_STATE_WORKING", Data: data })).data, data);
+    assert.ok(!("data" in value(foreign("result", { state: "TASK_STATE_COMPLETED", data }))));
+  }
+  assert.ok(!("data" in value(foreign("status", { state: "TASK_STATE_WORKING", data: null }))));
+  assert.ok(!("data" in value(foreign("status", { state: "TASK_STATE_WORKING" }))));
+});

@@ -1,0 +1,49 @@
+import { addressOf } from "../shared/events/publisher.ts";
+import { fold, type View } from "../shared/tasks/fold.ts";
+import type { Entry, Head, Kept, StoredEvent } from "../shared/tasks/items.ts";
+import { ValueGone } from "../shared/tasks/values.ts";
+import { readEvent, type TaskEvent } from "../shared/wire/index.ts";
+import { CliError, EXIT } from "./errors.ts";
+import { type OpenStack, reach } from "./stack.ts";
+
+/** What a stack has written down of a task (docs/table.md). */
+export interface TaskRecord {
+  readonly head: Head;
+  readonly entries: readonly Entry[];
+  /** What the entries add up to. */
+  readonly view: View;
+  /** A text that is kept in its item or in the bucket; nothing when it is no longer there. */
+  text(kept: Kept): Promise<string | undefined>;
+}
+
+/**
+ * Reads a task's head and journal.
+ *
+ * @throws CliError `failed` when the table does not know it, `unreachable` when it cannot be read
+ */
+export async function readRecord(stack: OpenStack, taskId: string): Promise<TaskRecord> {
+  const { label, store, values } = stack;
+  const head = await reach(label, store.head(taskId));
+  if (head === undefined)
+    throw new CliError(
+      EXIT.failed,
+      `task ${taskId}: ${label} has no record of it; records are kept for 30 days after a task's deadline`,
+    );
+  const entries = await reach(label, store.entries(taskId, 1));
+  const text = async (kept: Kept) => {
+    const gone = (error: unknown) => {
+      if (error instanceof ValueGone) return undefined;
+      throw error;
+    };
+    return reach(label, values.text(kept).catch(gone));
+  };
+  return { head, entries, view: fold(entries), text };
+}
+
+/** A stored event as its delegator reads it. */
+export async function eventOf(record: TaskRecord, stored: StoredEvent): Promise<TaskEvent | undefined> {
+  const body = await record.text(stored.body);
+  if (body === undefined) return undefined;
+  const read = readEvent(addressOf(record.head, stored).subject, Buffer.from(body));
+  return read.ok ? read.value : undefined;
+}

@@ -1,0 +1,188 @@
+import { Command } from "commander";
+import * as z from "zod";
+import { deadlineOf, fruitlessClaims, stateOf } from "../shared/tasks/fold.ts";
+import type { TaskEvent, TaskState } from "../shared/wire/index.ts";
+import { EXIT } from "./errors.ts";
+import { stack, taskKey } from "./options.ts";
+import { type Output, processOutput } from "./output.ts";
+import type { TaskRecord } from "./record.ts";
+import { errorText, questionText, stateText, waitText } from "./render.ts";
+import { currentHome } from "./session.ts";
+import { table } from "./table.ts";
+import { cleanLine, durationText, localTime } from "./text.ts";
+import { isEnded, type StepLine, timelineOf } from "./timeline.ts";
+
+const MAX_NAME = 60;
+const MAX_ERROR = 100;
+
+const options = z.object({ stack: z.string().optional(), json: z.boolean().default(false) });
+type Options = z.infer<typeof options>;
+
+export function stepsCommand(): Command {
+  return new Command("steps")
+    .description("show the steps of a task of our own deployment, out of its table")
+    .argument("<task>", "a task's id", taskKey)
+    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option("--json", "one JSON object a line, for programs")
+    .action(async (task: string, given: unknown) => {
+      process.exitCode = await steps(task, options.parse(given));
+    });
+}
+
+async function steps(task: string, { stack: name, json }: Options): Promise<number> {
+  const out = processOutput(json);
+  // The clients of AWS take long to load, and no other verb needs them.
+  const [{ openStack }, { readRecord, eventOf }] = await Promise.all([
+    import("./stack.ts"),
+    import("./record.ts"),
+  ]);
+  using opened = await openStack(currentHome(), name);
+  const record = await readRecord(opened, task);
+  const lines = await timelineOf(record, Date.now());
+  const { question } = record.view;
+  const asking = record.entries
+    .flatMap(({ events = [] }) => events)
+    .find(({ revision }) => revision === question?.asked);
+  const asked = isEnded(record) || asking === undefined ? undefined : await eventOf(record, asking);
+  out.record(jsonOf(record, lines, asked));
+  for (const line of describe(record, lines, asked, out)) out.line(line);
+  return EXIT.ok;
+}
+
+/** The state as the journal has it, which is ahead of the head's. */
+function stateNow({ head, view }: TaskRecord): TaskState {
+  if (head.reject !== undefined) return "TASK_STATE_REJECTED";
+  return head.epoch === 0 && view.end === undefined ? head.state : stateOf(view);
+}
+
+function endOf({ head, view }: TaskRecord): { code: string; message: string } | undefined {
+  if (head.reject !== undefined) return head.reject;
+  if (view.end?.code === undefined) return undefined;
+  return { code: view.end.code, message: view.end.message ?? "" };
+}
+
+/** When the task is over at the latest; nothing while a question is open, whose time is not the task's. */
+function deadline(record: TaskRecord): number | undefined {
+  const at = deadlineOf(record.head, record.view);
+  return Number.isFinite(at) ? at : undefined;
+}
+
+/** How many claims in a row, up to the one in force, have brought the task no further. */
+function fruitlessOf({ head, view }: TaskRecord): number {
+  return Math.min(head.epoch, fruitlessClaims(head, view));
+}
+
+/** Who works on the task. */
+function workerOf(record: TaskRecord): "unclaimed" | "working" | "waiting" | "over" {
+  if (record.head.reject !== undefined || isEnded(record)) return "over";
+  if (record.head.waiting === true) return "waiting";
+  return record.head.epoch === 0 ? "unclaimed" : "working";
+}
+
+function describe(
+  record: TaskRecord,
+  lines: readonly StepLine[],
+  asked: TaskEvent | undefined,
+  { colours: c }: Pick<Output, "colours">,
+): string[] {
+  const { head } = record;
+  const end = endOf(record);
+  return [
+    `${head.taskId}  ${stateText(stateNow(record), c)}`,
+    `${head.from} → ${head.to}${head.skill === undefined ? "" : `  ${cleanLine(head.skill)}`}`,
+    ...facts(record).map(([name, fact]) => `${name.padEnd(10)} ${fact}`),
+    "",
+    ...(lines.length === 0
+      ? ["no step is stored yet"]
+      : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf))),
+    ...(end === undefined ? [] : ["", c.red(errorText(end))]),
+    ...(asked === undefined ? [] : ["", questionText(asked, c), c.yellow(waitText(asked))]),
+  ];
+}
+
+function facts(record: TaskRecord): [name: string, fact: string][] {
+  const { head, view } = record;
+  const worker = workerOf(record);
+  if (head.reject !== undefined) return [["rejected", localTime(new Date(head.decidedAt))]];
+  const at = deadline(record);
+  const fruitless = fruitlessOf(record);
+  const inVain = worker === "working" && fruitless > 1 ? `, the last ${fruitless} without a new step` : "";
+  const dueAt =
+    head.dueAt === undefined ? "" : `, to be woken at ${localTime(new Date(head.dueAt))} at the latest`;
+  const says = {
+    unclaimed: "none has claimed it yet",
+    working: "one holds the claim",
+    waiting: `none: the task waits${dueAt}`,
+    over:
+      view.end !== undefined && head.state !== view.end.state ? "none; the end is not published yet" : "none",
+  };
+  return [
+    ["accepted", localTime(new Date(head.decidedAt))],
+    ["deadline", at === undefined ? "stands still while the question is open" : localTime(new Date(at))],
+    ["claims", `${head.epoch} (epoch ${head.epoch})${inVain}`],
+    ["worker", says[worker]],
+  ];
+}
+
+function rowOf(step: StepLine): string[] {
+  const { name, kind, beganAt, endedAt, attempts, error } = step;
+  const code = error?.code === undefined ? "" : `${error.code}: `;
+  return [
+    beganAt === null ? "" : localTime(new Date(beganAt)),
+    cleanLine(name, MAX_NAME),
+    kind,
+    cleanLine(stateOfStep(step)),
+    String(attempts),
+    beganAt === null || endedAt === null ? "" : durationText(endedAt - beganAt),
+    error === null ? "" : cleanLine(`${error.name}: ${code}${error.message}`, MAX_ERROR),
+  ];
+}
+
+function stateOfStep({ kind, state, until, waitsFor, skill, beganAt }: StepLine): string {
+  const time = until === null ? "" : ` until ${localTime(new Date(until))}`;
+  if (state === "asked") return `asks ${waitsFor}${time}`;
+  if (state === "running" && beganAt !== null) return `running since ${localTime(new Date(beganAt))}`;
+  if (state !== "waiting") return state;
+  if (waitsFor !== null) return `waits for ${waitsFor}${skill === null ? "" : ` (${skill})`}${time}`;
+  if (kind === "run") return `tries again${until === null ? "" : ` at ${localTime(new Date(until))}`}`;
+  return `waits${time}`;
+}
+
+const iso = (at: number | null | undefined) =>
+  at === null || at === undefined ? null : new Date(at).toISOString();
+
+/** What `--json` writes (docs/command.md). */
+function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent | undefined): object {
+  const { head, view } = record;
+  return {
+    task: head.taskId,
+    executor: head.to,
+    delegator: head.from,
+    skill: head.skill ?? null,
+    state: stateNow(record),
+    error: endOf(record) ?? null,
+    acceptedAt: head.reject === undefined ? iso(head.decidedAt) : null,
+    deadline: head.reject === undefined ? iso(deadline(record)) : null,
+    epoch: head.epoch,
+    fruitlessClaims: fruitlessOf(record),
+    worker: workerOf(record),
+    dueAt: iso(head.dueAt),
+    question:
+      view.question === undefined || isEnded(record)
+        ? null
+        : {
+            step: view.question.name,
+            kind: view.question.kind,
+            prompt: asked?.content ?? null,
+            mustAnswer: head.from,
+            until: iso(view.question.until),
+          },
+    steps: lines.map(({ beganAt, endedAt, until, ...line }) => ({
+      ...line,
+      beganAt: iso(beganAt),
+      endedAt: iso(endedAt),
+      ms: beganAt === null || endedAt === null ? null : endedAt - beganAt,
+      until: iso(until),
+    })),
+  };
+}
