@@ -48,7 +48,7 @@ export class Simulation {
   readonly runtime: string;
   #agent: Agent;
   #deployment: DeploymentConfig;
-  readonly #policy: object;
+  #policy: object;
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
   readonly #fate: (write: Write) => Fate;
@@ -169,8 +169,9 @@ export class Simulation {
   }
 
   /** Puts another version of the agent in place: for whoever claims a task from now on. */
-  deploy(agent: Agent, settings: unknown): void {
+  deploy(agent: Agent, settings: unknown, policy: object = this.#policy): void {
     this.#agent = agent;
+    this.#policy = policy;
     this.#deployment = deploymentOf(agent, settings, this.#policy);
   }
 
@@ -252,9 +253,11 @@ export class Simulation {
   }
 
   #nextSweep(): number | undefined {
+    const period = this.timing.sweepPeriodMs;
+    // Each sweep looks whether a slot can be handed on.
+    if (this.store.line(this.runtime).length > 0) return this.#lastSweep + period;
     const due = this.store.nextDue();
     if (due === undefined) return undefined;
-    const period = this.timing.sweepPeriodMs;
     const seen = due - period - (this.#skewMs.sweep ?? 0);
     const periods = Math.max(1, Math.ceil((seen - this.#lastSweep) / period));
     return this.#lastSweep + periods * period;

@@ -6,7 +6,7 @@ import type { Publisher } from "../../shared/events/publisher.ts";
 import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { decide } from "../../shared/policy/admission.ts";
 import type { Head } from "../../shared/tasks/items.ts";
-import type { WorkHint } from "../../shared/tasks/messages.ts";
+import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { MAX_INLINE_BYTES, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
@@ -164,5 +164,5 @@ async function answer(deps: AdmitDeps, head: Head, digest: string, repeated: boo
     const last = await store.last(head.taskId);
     const end = last?.events?.at(-1);
     if (last !== undefined && end !== undefined) await publisher.repeat(head, end, last.at);
-  } else if (head.epoch === 0) await deps.hint({ taskId: head.taskId, epoch: 0, beat: head.beat });
+  } else if (head.epoch === 0) await deps.hint(hintOf(head));
 }

@@ -7,7 +7,7 @@ import { type At, ClaimLost, type Draft, Journal, TaskEnded } from "../../shared
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
-import type { WorkHint } from "../../shared/tasks/messages.ts";
+import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
@@ -162,7 +162,7 @@ async function wake(
   const { epoch, beat } = head;
   const soon = Math.min(head.dueAt ?? Number.POSITIVE_INFINITY, now() + timing.leaseMs);
   await store.postpone(head, soon, head.seen ?? { epoch, beat, times: 0 });
-  await hint({ taskId, epoch, beat });
+  await hint(hintOf(head));
 }
 
 function note({ telemetry }: ControlDeps, head: Head, asked: Control, decision: Decision): void {

@@ -1,23 +1,25 @@
+import { type HandOnDeps, handOn } from "../tasks/hand-on.ts";
 import type { Entry, Head } from "../tasks/items.ts";
-import type { Store } from "../tasks/store.ts";
 import { firstEvent } from "./drafts.ts";
 import type { Publisher } from "./publisher.ts";
 
 /**
- * Publishes what of a task is not on the stream yet, the lowest first, and records it. For those who find a task as
- * others have left it.
+ * Publishes what of a task is not on the stream yet, the lowest first, and records it; if the task is over, its slot is
+ * handed on. For those who find a task as others have left it.
  *
  * @param entries the whole journal, in order
  * @throws when NATS or the table cannot be reached
  */
 export async function catchUp(
-  { store, publisher }: { store: Store; publisher: Publisher },
+  deps: HandOnDeps & { readonly publisher: Publisher },
   head: Head,
   entries: readonly Entry[],
 ): Promise<void> {
+  const { store, publisher } = deps;
   const onStream = Math.max(head.published, await publisher.lastRevision(head));
   const events = [firstEvent(head), ...entries.flatMap((entry) => entry.events ?? [])];
   for (const event of events) if (event.revision > onStream) await publisher.publish(head, event);
   const last = entries.at(-1);
-  if (last !== undefined) await store.settle(head.taskId, last.revision, last.end?.state);
+  if (last === undefined) return;
+  if (await store.settle(head, last.revision, last.end?.state)) await handOn(deps, head.to);
 }
