@@ -1,5 +1,6 @@
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { admit } from "../functions/admit/admit.ts";
+import { Backlog } from "../functions/admit/backlog.ts";
 import { control } from "../functions/control/control.ts";
 import { sweep } from "../functions/sweep/sweep.ts";
 import type { Agent } from "../shared/agents/index.ts";
@@ -51,6 +52,7 @@ export class Simulation {
   #policy: object;
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
+  readonly #backlog = new Backlog();
   readonly #fate: (write: Write) => Fate;
   readonly #patienceMs: number;
   readonly #skewMs: NonNullable<Trouble["skewMs"]>;
@@ -104,7 +106,7 @@ export class Simulation {
       },
       createdAt: this.#createdAt(),
     });
-    await admit({ ...this.#common(), ...this.#parts() }, this.#delivery(message));
+    await admit({ ...this.#common(), ...this.#parts(), backlog: this.#backlog }, this.#delivery(message));
     return { taskId: taskIdOf(from, this.runtime, messageId), messageId };
   }
 

@@ -17,6 +17,7 @@ import {
   readTaskPayload,
   taskIdOf,
 } from "../../shared/wire/index.ts";
+import type { Backlog } from "./backlog.ts";
 
 /** How long decisions are kept, in milliseconds; an older message could not be told from a repeated one. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -32,6 +33,8 @@ export interface AdmitDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly now: () => number;
+  /** The sandbox's own. */
+  readonly backlog: Backlog;
   /** Puts a hint on the queue `work`. */
   readonly hint: (hint: WorkHint) => Promise<void>;
 }
@@ -107,6 +110,9 @@ async function headOf(
       state: "TASK_STATE_REJECTED",
       reject: { code: decision.code, message: decision.message },
     };
+  const refusal = await deps.backlog.refuses(deps, identity.to);
+  if (refusal !== undefined)
+    return { ...known, state: "TASK_STATE_REJECTED", reject: { code: "overloaded", message: refusal } };
 
   const deadline = now + decision.timeoutMs;
   const expiresAt = Math.ceil((deadline + RETENTION_MS) / 1_000);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { delaySeconds } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import { storedEvents } from "../../shared/events/drafts.ts";
 import { ClaimLost, Journal, TaskEnded } from "../../shared/events/journal.ts";
@@ -61,7 +62,7 @@ async function takeSlotOrQueue(
     const queued = await store.queue(head, max);
     if (queued === "stale") return undefined;
     if (queued === "queued") {
-      deps.telemetry.debug("a task waits for a slot", { taskId: head.taskId, to: head.to });
+      await hintAtDeadline(deps, head);
       // It may have found others waiting for slots that are free.
       await handOn(deps, head.to);
       return undefined;
@@ -71,6 +72,12 @@ async function takeSlotOrQueue(
   }
   // The task is due, so `sweep` offers it again.
   return undefined;
+}
+
+/** A task must not overstay its deadline in the line; a later one is looked after by `sweep`. */
+async function hintAtDeadline({ clock, timing, hint }: WorkDeps, head: Head): Promise<void> {
+  const left = head.deadline - clock.now();
+  if (left < 2 * timing.sweepPeriodMs) await hint(hintOf(head), delaySeconds(left));
 }
 
 /** A task of the line is claimed when it is next, however its worker has come to look. */
