@@ -1,6 +1,6 @@
 import type { Timing } from "../shared/config/timing.ts";
 import type { Entry } from "../shared/tasks/items.ts";
-import type { WorkHint } from "../shared/tasks/messages.ts";
+import { hintOf, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Store } from "../shared/tasks/store.ts";
 import { isTerminal } from "../shared/wire/index.ts";
 
@@ -35,5 +35,5 @@ export async function wake({ store, tell, hint, now, timing }: WakeDeps, taskId:
   const { epoch, beat } = head;
   const soon = Math.min(head.dueAt ?? Number.POSITIVE_INFINITY, now() + timing.leaseMs);
   await store.postpone(head, soon, head.seen ?? { epoch, beat, times: 0 });
-  await hint({ taskId, epoch, beat });
+  await hint(hintOf(head));
 }

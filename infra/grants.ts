@@ -5,6 +5,9 @@ import type { Queues } from "./queues.ts";
 import type { QueueName } from "./sizes.ts";
 import { DUE_INDEX, type Storage, VALUES_PREFIX } from "./storage.ts";
 
+/** What ending a task and handing its slot on asks for (shared/tasks/dynamodb-slots.ts). */
+const LEAVES = ["ConditionCheckItem", "DeleteItem", "GetItem", "Query", "UpdateItem"];
+
 /** What a function may do; nothing that it does not use. */
 interface Grant {
   readonly table?: readonly string[];
@@ -31,7 +34,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
     consumes: ["tasks"],
   },
   control: {
-    table: ["GetItem", "PutItem", "UpdateItem", "Query"],
+    table: [...LEAVES, "PutItem"],
     values: ["GetObject", "PutObject"],
     sends: ["work"],
     consumes: ["controls"],
@@ -43,13 +46,13 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
     consumes: ["events"],
   },
   work: {
-    table: ["GetItem", "PutItem", "UpdateItem", "Query"],
+    table: [...LEAVES, "PutItem"],
     values: ["GetObject", "PutObject"],
     sends: ["work"],
     consumes: ["work"],
   },
   sweep: {
-    table: ["GetItem", "UpdateItem", "Query"],
+    table: LEAVES,
     dueIndex: true,
     values: ["GetObject"],
     sends: ["work"],

@@ -1,3 +1,4 @@
+import { ADMITTING_AT_ONCE } from "../shared/policy/concurrency.ts";
 import type { FunctionName } from "./bundle.ts";
 
 /** How large a function is and how long it may run. */
@@ -33,7 +34,7 @@ export interface Consumption {
 
 /** One task an invocation: a handler that dies takes nobody else's task with it. */
 export const CONSUMPTION = {
-  tasks: { consumer: "admit", batchSize: 10, maxConcurrency: 4 },
+  tasks: { consumer: "admit", batchSize: 10, maxConcurrency: ADMITTING_AT_ONCE },
   controls: { consumer: "control", batchSize: 10, maxConcurrency: 2 },
   events: { consumer: "events", batchSize: 10, maxConcurrency: 4 },
   work: { consumer: "work", batchSize: 1, maxConcurrency: 50 },

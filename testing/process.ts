@@ -134,13 +134,19 @@ export class Process {
         input: (...args) => this.read(() => store.input(...args)),
         head: (taskId) => this.read(() => store.head(taskId)),
         claim: (hint, ...rest) => put("store.claim", hint.taskId, () => store.claim(hint, ...rest)),
-        suspend: (taskId, ...rest) => put("store.suspend", taskId, () => store.suspend(taskId, ...rest)),
+        claimSlot: (head, ...rest) =>
+          put("store.claimSlot", head.taskId, () => store.claimSlot(head, ...rest)),
+        queue: (head, max) => put("store.queue", head.taskId, () => store.queue(head, max)),
+        slots: (runtime) => this.read(() => store.slots(runtime)),
+        nextWaiter: (...args) => this.read(() => store.nextWaiter(...args)),
+        dropWaiter: (waiter) => put("store.dropWaiter", waiter.taskId, () => store.dropWaiter(waiter)),
+        suspend: (held, of) => put("store.suspend", held.taskId, () => store.suspend(held, of)),
         beat: (taskId, ...rest) => put("store.beat", taskId, () => store.beat(taskId, ...rest)),
         append: (taskId, entry, expiresAt) =>
           this.write({ kind: "store.append", taskId, entry }, () => store.append(taskId, entry, expiresAt)),
         entries: (...args) => this.read(() => store.entries(...args)),
         last: (taskId) => this.read(() => store.last(taskId)),
-        settle: (taskId, ...rest) => put("store.settle", taskId, () => store.settle(taskId, ...rest)),
+        settle: (held, ...rest) => put("store.settle", held.taskId, () => store.settle(held, ...rest)),
         bindChild: (child, parent, ...rest) =>
           put("store.bindChild", parent.taskId, () => store.bindChild(child, parent, ...rest)),
         parentOf: (...args) => this.read(() => store.parentOf(...args)),

@@ -1,5 +1,6 @@
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { admit } from "../functions/admit/admit.ts";
+import { Backlog } from "../functions/admit/backlog.ts";
 import { type ControlDeps, control } from "../functions/control/control.ts";
 import { events } from "../functions/events/events.ts";
 import { sweep } from "../functions/sweep/sweep.ts";
@@ -51,10 +52,11 @@ export class Simulation {
   readonly runtime: string;
   #agent: Agent;
   #deployment: DeploymentConfig;
-  readonly #policy: object;
+  #policy: object;
   readonly #neighbours: readonly string[];
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
+  readonly #backlog = new Backlog();
   readonly #fate: (write: Write) => Fate;
   readonly #patienceMs: number;
   readonly #skewMs: NonNullable<Trouble["skewMs"]>;
@@ -110,7 +112,7 @@ export class Simulation {
       },
       createdAt: this.createdAt(),
     });
-    await admit({ ...this.#common(), ...this.#parts() }, this.#delivery(message));
+    await admit({ ...this.#common(), ...this.#parts(), backlog: this.#backlog }, this.#delivery(message));
     return { taskId: taskIdOf(from, this.runtime, messageId), messageId };
   }
 
@@ -190,10 +192,10 @@ export class Simulation {
   }
 
   /** Puts another version of the agent in place: for whoever claims a task from now on. */
-  deploy(agent: Agent, settings: unknown): void {
+  deploy(agent: Agent, settings: unknown, policy: object = this.#policy): void {
     this.#agent = agent;
-    const [policy, neighbours] = [this.#policy, this.#neighbours];
-    this.#deployment = deploymentOf(agent, { settings, policy, neighbours });
+    this.#policy = policy;
+    this.#deployment = deploymentOf(agent, { settings, policy, neighbours: this.#neighbours });
   }
 
   /** Ends all processes that work on tasks, as a machine that fails would. */
@@ -274,9 +276,11 @@ export class Simulation {
   }
 
   #nextSweep(): number | undefined {
+    const period = this.timing.sweepPeriodMs;
+    // Each sweep looks whether a slot can be handed on.
+    if (this.store.line(this.runtime).length > 0) return this.#lastSweep + period;
     const due = this.store.nextDue();
     if (due === undefined) return undefined;
-    const period = this.timing.sweepPeriodMs;
     const seen = due - period - (this.#skewMs.sweep ?? 0);
     const periods = Math.max(1, Math.ceil((seen - this.#lastSweep) / period));
     return this.#lastSweep + periods * period;

@@ -6,7 +6,7 @@ import type { Publisher } from "../../shared/events/publisher.ts";
 import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { decide } from "../../shared/policy/admission.ts";
 import type { Head } from "../../shared/tasks/items.ts";
-import type { WorkHint } from "../../shared/tasks/messages.ts";
+import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { MAX_INLINE_BYTES, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
@@ -17,6 +17,7 @@ import {
   readTaskPayload,
   taskIdOf,
 } from "../../shared/wire/index.ts";
+import type { Backlog } from "./backlog.ts";
 
 /** How long decisions are kept, in milliseconds; an older message could not be told from a repeated one. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -32,6 +33,8 @@ export interface AdmitDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly now: () => number;
+  /** The sandbox's own. */
+  readonly backlog: Backlog;
   /** Puts a hint on the queue `work`. */
   readonly hint: (hint: WorkHint) => Promise<void>;
 }
@@ -107,6 +110,9 @@ async function headOf(
       state: "TASK_STATE_REJECTED",
       reject: { code: decision.code, message: decision.message },
     };
+  const refusal = await deps.backlog.refuses(deps, identity.to);
+  if (refusal !== undefined)
+    return { ...known, state: "TASK_STATE_REJECTED", reject: { code: "overloaded", message: refusal } };
 
   const deadline = now + decision.timeoutMs;
   const expiresAt = Math.ceil((deadline + RETENTION_MS) / 1_000);
@@ -164,5 +170,5 @@ async function answer(deps: AdmitDeps, head: Head, digest: string, repeated: boo
     const last = await store.last(head.taskId);
     const end = last?.events?.at(-1);
     if (last !== undefined && end !== undefined) await publisher.repeat(head, end, last.at);
-  } else if (head.epoch === 0) await deps.hint({ taskId: head.taskId, epoch: 0, beat: head.beat });
+  } else if (head.epoch === 0) await deps.hint(hintOf(head));
 }

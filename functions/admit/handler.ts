@@ -9,9 +9,10 @@ import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
 import { eachRecord, receives } from "../batch.ts";
 import { hinter, wire } from "../wiring.ts";
 import { admit } from "./admit.ts";
+import { Backlog } from "./backlog.ts";
 
 const wiring = wire("admit", deployment);
-const deps = { ...wiring, hint: hinter() };
+const deps = { ...wiring, hint: hinter(), backlog: new Backlog() };
 const intakeDeps = {
   ...wiring,
   connection: () => wiring.nats.get(),

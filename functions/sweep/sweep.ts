@@ -1,9 +1,11 @@
+import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { delaySeconds, type Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
+import { handOn } from "../../shared/tasks/hand-on.ts";
 import { dueShards, type Head } from "../../shared/tasks/items.ts";
-import type { WorkHint } from "../../shared/tasks/messages.ts";
+import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
@@ -17,6 +19,7 @@ export interface SweepDeps {
   readonly publisher: Publisher;
   /** Cancels what a task that has ended had handed on. */
   readonly messenger: Messenger;
+  readonly deployment: DeploymentConfig;
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly now: () => number;
@@ -26,13 +29,15 @@ export interface SweepDeps {
 
 /**
  * Looks at every task that is due within a period and not over: publishes what an end has left unpublished, and
- * offers what nobody seems to hold to the workers (docs/tasks.md, takeovers).
+ * offers what nobody seems to hold to the workers (docs/tasks.md, takeovers). Slots that are free are handed on.
  *
  * @param until when to stop looking, in milliseconds since 1970; the rest stays due
  * @returns how many tasks were looked at
  */
 export async function sweep(deps: SweepDeps, until: number): Promise<number> {
   const horizon = deps.now() + deps.timing.sweepPeriodMs;
+  // Should somebody have died between leaving and handing on, or the limit have been raised.
+  await Promise.all(deps.deployment.agents.map(({ runtime }) => handOn(deps, runtime)));
   const counts = await Promise.all(dueShards.map((shard) => sweepShard(deps, shard, horizon, until)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
@@ -82,6 +87,6 @@ async function attend(deps: SweepDeps, head: Head, dueAt: number): Promise<void>
   // Only of a claim in force must be known whether its worker lives.
   const held = head.epoch > 0 && head.waiting !== true;
   const wait = Math.max(0, dueAt - now()) + (held ? timing.leaseMs : 0);
-  await deps.hint({ taskId: head.taskId, epoch: head.epoch, beat: head.beat }, delaySeconds(wait));
+  await deps.hint(hintOf(head), delaySeconds(wait));
   deps.telemetry.count("TasksOffered");
 }

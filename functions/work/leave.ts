@@ -3,6 +3,7 @@ import { cancelChildren } from "../../shared/events/cancel-children.ts";
 import type { Run } from "../../shared/steps/run.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
 import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
+import { handOn } from "../../shared/tasks/hand-on.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
 import { errorFields } from "../../shared/telemetry/index.ts";
 import type { Claim } from "./claim.ts";
@@ -34,7 +35,7 @@ export async function publishEnd(claim: Claim, { state }: NonNullable<Entry["end
     });
     return;
   }
-  await deps.store.settle(head.taskId, journal.revision, state);
+  if (await deps.store.settle(head, journal.revision, state)) await handOn(deps, head.to);
 }
 
 /** Before a task is left in good order: nothing that was told is lost. */
@@ -70,7 +71,9 @@ export async function suspend(
     state: stateOf(view),
     dueAt,
   };
-  if (!(await store.suspend(taskId, suspension))) return;
+  const { left, waited } = await store.suspend(head, suspension);
+  if (waited) await handOn(deps, head.to);
+  if (!left) return;
   await writer.refresh();
   const { beat } = suspension;
   let wait = Math.max(0, dueAt - clock.now());
@@ -83,9 +86,9 @@ export async function suspend(
   // What is further off is found by `sweep`, which looks a period ahead.
   if (wait >= 2 * timing.sweepPeriodMs) return;
   try {
-    await hint({ taskId, epoch, beat }, delaySeconds(wait));
+    await hint({ taskId, epoch, beat, to: head.to }, delaySeconds(wait));
   } catch (error) {
-    await store.suspend(taskId, { ...suspension, beat: claim.nextBeat(), dueAt: clock.now() });
+    await store.suspend(head, { ...suspension, beat: claim.nextBeat(), dueAt: clock.now() });
     throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Agent } from "../../shared/agents/index.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
@@ -14,6 +13,7 @@ import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { Claim, takeOver } from "./claim.ts";
 import { publishEnd } from "./leave.ts";
 import { runTask } from "./run.ts";
+import { claimTask } from "./slot.ts";
 
 /** What `work` needs besides the hint. */
 export interface WorkDeps {
@@ -41,9 +41,9 @@ export interface WorkDeps {
  * @throws when the table or the bucket cannot be reached; another worker will go on
  */
 export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt: number }): Promise<void> {
-  const head = await deps.store.claim(hint, randomUUID(), deps.clock.now() + deps.timing.leaseMs);
+  const head = await claimTask(deps, hint);
   if (head === undefined) {
-    deps.telemetry.debug("the hint is stale", { ...hint });
+    deps.telemetry.debug("the hint is stale, or the task waits for a slot", { ...hint });
     return;
   }
   const claim = new Claim(deps, head, invocation.endsAt - deps.timing.marginMs);

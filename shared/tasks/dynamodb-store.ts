@@ -1,4 +1,3 @@
-import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import {
   type DynamoDBDocumentClient,
   GetCommand,
@@ -6,7 +5,9 @@ import {
   QueryCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
+import { throughConflicts } from "./conflicts.ts";
+import { found, IS_LIVE, LIVE, toHead } from "./dynamodb-head.ts";
+import { dynamoSlots } from "./dynamodb-slots.ts";
 import {
   CHILD_KEY,
   childKey,
@@ -15,20 +16,10 @@ import {
   entryKey,
   HEAD_KEY,
   type Head,
-  head,
   INPUT_KEY,
   parent,
 } from "./items.ts";
 import type { Store } from "./store.ts";
-
-/** The states in which a task may be claimed. */
-const LIVE = {
-  ":submitted": "TASK_STATE_SUBMITTED",
-  ":working": "TASK_STATE_WORKING",
-  ":input": "TASK_STATE_INPUT_REQUIRED",
-  ":auth": "TASK_STATE_AUTH_REQUIRED",
-};
-const IS_LIVE = "#state IN (:submitted, :working, :input, :auth)";
 
 /** The name of the index over `dueAt`; in the stack `infra/storage.ts` declares it. */
 const DUE_INDEX = "due";
@@ -39,16 +30,6 @@ function headItem(of: Head): Record<string, unknown> {
   return { pk: taskId, sk: HEAD_KEY, ...rest, ...due };
 }
 
-function toHead(item: Record<string, unknown>): Head {
-  return head.parse({ ...item, taskId: item.pk });
-}
-
-/** The item that was there when a condition failed (DynamoDB API: ReturnValuesOnConditionCheckFailure). */
-function found(error: unknown): Record<string, unknown> | undefined {
-  if (!(error instanceof ConditionalCheckFailedException)) throw error;
-  return error.Item === undefined ? undefined : unmarshall(error.Item);
-}
-
 /**
  * The store over DynamoDB. The client must drop `undefined` values (`removeUndefinedValues`).
  *
@@ -57,8 +38,14 @@ function found(error: unknown): Record<string, unknown> | undefined {
 export function dynamoStore(options: { client: DynamoDBDocumentClient; table: string }): Store {
   const { client, table } = options;
   const key = (taskId: string, sk: string) => ({ TableName: table, Key: { pk: taskId, sk } });
+  const { leave, ...slots } = dynamoSlots(options);
+  /** An update of a head, on which somebody's transaction may be under way. */
+  const update = (input: ConstructorParameters<typeof UpdateCommand>[0]) =>
+    throughConflicts(() => client.send(new UpdateCommand(input)));
 
   return {
+    ...slots,
+
     async admit(of) {
       try {
         await client.send(
@@ -102,26 +89,24 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
       // The first claim leaves the index as it is: it is the one that every task pays for.
       const again = hint.epoch > 0;
       try {
-        const { Attributes } = await client.send(
-          new UpdateCommand({
-            ...key(hint.taskId, HEAD_KEY),
-            UpdateExpression: again
-              ? "SET epoch = :next, #owner = :owner, #state = :working, dueAt = :dueAt, dueShard = :shard REMOVE waiting"
-              : "SET epoch = :next, #owner = :owner, #state = :working",
-            ConditionExpression: `epoch = :epoch AND beat = :beat AND ${IS_LIVE}`,
-            ExpressionAttributeNames: { "#state": "state", "#owner": "owner" },
-            ExpressionAttributeValues: {
-              ":next": hint.epoch + 1,
-              ":owner": owner,
-              ":epoch": hint.epoch,
-              ":beat": hint.beat,
-              ...(again ? { ":dueAt": dueAt, ":shard": dueShard(hint.taskId) } : {}),
-              ...LIVE,
-            },
-            ReturnValues: "ALL_NEW",
-            ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-          }),
-        );
+        const { Attributes } = await update({
+          ...key(hint.taskId, HEAD_KEY),
+          UpdateExpression: again
+            ? "SET epoch = :next, #owner = :owner, #state = :working, dueAt = :dueAt, dueShard = :shard REMOVE waiting"
+            : "SET epoch = :next, #owner = :owner, #state = :working",
+          ConditionExpression: `epoch = :epoch AND beat = :beat AND ${IS_LIVE} AND attribute_not_exists(queued)`,
+          ExpressionAttributeNames: { "#state": "state", "#owner": "owner" },
+          ExpressionAttributeValues: {
+            ":next": hint.epoch + 1,
+            ":owner": owner,
+            ":epoch": hint.epoch,
+            ":beat": hint.beat,
+            ...(again ? { ":dueAt": dueAt, ":shard": dueShard(hint.taskId) } : {}),
+            ...LIVE,
+          },
+          ReturnValues: "ALL_NEW",
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+        });
         return Attributes === undefined ? undefined : toHead(Attributes);
       } catch (error) {
         const item = found(error);
@@ -134,20 +119,18 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
 
     async beat(taskId, epoch, { beat, running }) {
       try {
-        await client.send(
-          new UpdateCommand({
-            ...key(taskId, HEAD_KEY),
-            UpdateExpression: `SET beat = :beat${running === undefined ? "" : ", running = :running"}`,
-            ConditionExpression: `epoch = :epoch AND ${IS_LIVE}`,
-            ExpressionAttributeNames: { "#state": "state" },
-            ExpressionAttributeValues: {
-              ":beat": beat,
-              ":epoch": epoch,
-              ...(running === undefined ? {} : { ":running": running }),
-              ...LIVE,
-            },
-          }),
-        );
+        await update({
+          ...key(taskId, HEAD_KEY),
+          UpdateExpression: `SET beat = :beat${running === undefined ? "" : ", running = :running"}`,
+          ConditionExpression: `epoch = :epoch AND ${IS_LIVE}`,
+          ExpressionAttributeNames: { "#state": "state" },
+          ExpressionAttributeValues: {
+            ":beat": beat,
+            ":epoch": epoch,
+            ...(running === undefined ? {} : { ":running": running }),
+            ...LIVE,
+          },
+        });
         return true;
       } catch (error) {
         found(error);
@@ -155,33 +138,26 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
       }
     },
 
-    async suspend(taskId, { epoch, beat, published, state, dueAt }) {
-      try {
-        await client.send(
-          new UpdateCommand({
-            ...key(taskId, HEAD_KEY),
-            UpdateExpression:
-              "SET beat = :beat, published = :published, #state = :state, dueAt = :dueAt, dueShard = :shard, waiting = :waiting, calm = :epoch REMOVE running, seen",
-            ConditionExpression: `epoch = :epoch AND ${IS_LIVE}`,
-            ExpressionAttributeNames: { "#state": "state" },
-            ExpressionAttributeValues: {
-              ":epoch": epoch,
-              ":beat": beat,
-              ":published": published,
-              ":state": state,
-              ":dueAt": dueAt,
-              ":shard": dueShard(taskId),
-              ":waiting": true,
-              ...LIVE,
-            },
-          }),
-        );
-        return true;
-      } catch (error) {
-        found(error);
-        return false;
-      }
-    },
+    suspend: (held, { epoch, beat, published, state, dueAt }) =>
+      leave(held, {
+        set: [
+          "beat = :beat, published = :published, #state = :state",
+          "dueAt = :dueAt, dueShard = :shard, waiting = :waiting, calm = :epoch",
+        ],
+        remove: ["running", "seen"],
+        condition: `epoch = :epoch AND ${IS_LIVE}`,
+        names: { "#state": "state" },
+        values: {
+          ":epoch": epoch,
+          ":beat": beat,
+          ":published": published,
+          ":state": state,
+          ":dueAt": dueAt,
+          ":shard": dueShard(held.taskId),
+          ":waiting": true,
+          ...LIVE,
+        },
+      }),
 
     async append(taskId, of, expiresAt) {
       try {
@@ -235,26 +211,29 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
       return Items?.[0] === undefined ? undefined : entry.parse(Items[0]);
     },
 
-    async settle(taskId, published, end) {
+    async settle(held, published, end) {
+      const condition = "attribute_exists(pk) AND published <= :published";
+      if (end !== undefined) {
+        const { waited } = await leave(held, {
+          set: ["published = :published", "#state = :state"],
+          remove: ["dueAt", "dueShard", "running", "waiting"],
+          condition,
+          names: { "#state": "state" },
+          values: { ":published": published, ":state": end },
+        });
+        return waited;
+      }
       try {
-        await client.send(
-          new UpdateCommand({
-            ...key(taskId, HEAD_KEY),
-            UpdateExpression:
-              end === undefined
-                ? "SET published = :published"
-                : "SET published = :published, #state = :state REMOVE dueAt, dueShard, running, waiting",
-            ConditionExpression: "attribute_exists(pk) AND published <= :published",
-            ExpressionAttributeNames: end === undefined ? undefined : { "#state": "state" },
-            ExpressionAttributeValues: {
-              ":published": published,
-              ...(end === undefined ? {} : { ":state": end }),
-            },
-          }),
-        );
+        await update({
+          ...key(held.taskId, HEAD_KEY),
+          UpdateExpression: "SET published = :published",
+          ConditionExpression: condition,
+          ExpressionAttributeValues: { ":published": published },
+        });
       } catch (error) {
         found(error);
       }
+      return false;
     },
 
     async bindChild(child, { taskId, step }, expiresAt) {
@@ -297,19 +276,17 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
 
     async postpone(of, dueAt, seen) {
       try {
-        await client.send(
-          new UpdateCommand({
-            ...key(of.taskId, HEAD_KEY),
-            UpdateExpression: "SET dueAt = :dueAt, dueShard = :shard, seen = :seen",
-            ConditionExpression: "dueAt = :before",
-            ExpressionAttributeValues: {
-              ":dueAt": dueAt,
-              ":shard": dueShard(of.taskId),
-              ":seen": seen,
-              ":before": of.dueAt ?? 0,
-            },
-          }),
-        );
+        await update({
+          ...key(of.taskId, HEAD_KEY),
+          UpdateExpression: "SET dueAt = :dueAt, dueShard = :shard, seen = :seen",
+          ConditionExpression: "dueAt = :before",
+          ExpressionAttributeValues: {
+            ":dueAt": dueAt,
+            ":shard": dueShard(of.taskId),
+            ":seen": seen,
+            ":before": of.dueAt ?? 0,
+          },
+        });
         return true;
       } catch (error) {
         found(error);

@@ -173,6 +173,10 @@ export const head = z.object({
   waiting: z.boolean().optional(),
   /** The epoch of the last worker that has left the task in good order: claims up to it have not died. */
   calm: z.int().optional(),
+  /** The task holds one of its agent's slots (shared/tasks/slots.ts). */
+  slot: z.boolean().optional(),
+  /** Its place in the line for one. */
+  queued: z.string().optional(),
   /** When somebody must look at the task again, in milliseconds since 1970; absent when nobody need. */
   dueAt: z.number().optional(),
   /** What `sweep` saw when it last looked, and how often in a row it saw the same. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Head } from "./items.ts";
 
 /** Receives after which SQS gives a message to its queue's dead-letter queue; the stack declares it. */
 export const MAX_RECEIVES = 5;
@@ -32,5 +33,18 @@ export const workHint = z.object({
   taskId: z.string(),
   epoch: z.int().nonnegative(),
   beat: z.int().nonnegative(),
+  /** The agent, from which follows whether a claim needs a slot. Without it the head is read first. */
+  to: z.string().optional(),
 });
 export type WorkHint = z.infer<typeof workHint>;
+
+/** The hint at a task as its head shows it. Whoever takes up a task of the line must look at its head first. */
+export function hintOf({
+  taskId,
+  epoch,
+  beat,
+  to,
+  queued,
+}: Pick<Head, "taskId" | "epoch" | "beat" | "to" | "queued">): WorkHint {
+  return { taskId, epoch, beat, ...(queued === undefined && { to }) };
+}

@@ -1,5 +1,6 @@
 import type { Entry, Head } from "./items.ts";
 import type { WorkHint } from "./messages.ts";
+import type { Held, Slots, Waiter } from "./slots.ts";
 
 /** What a worker shows while it lives. */
 export interface Beat {
@@ -38,6 +39,14 @@ export interface Parent {
 /** The outcome of an attempt to put an entry at its place. */
 export type Append = { readonly stored: true } | { readonly stored: false; readonly found: Entry };
 
+/** How it came out that a task was left. */
+export interface Left {
+  /** False when the claim is no longer in force or the task is over. */
+  readonly left: boolean;
+  /** Whether others wait for the slot that has become free: the caller hands it on (shared/tasks/hand-on.ts). */
+  readonly waited: boolean;
+}
+
 /**
  * What the functions do with the table. Each write has a condition; whoever fails it gets what is there instead, in
  * the same round trip.
@@ -50,7 +59,8 @@ export interface Store {
   input(taskId: string, digest: string): Promise<string | undefined>;
   head(taskId: string): Promise<Head | undefined>;
   /**
-   * Claims a task: raises its epoch if its head still shows what the hint saw and it is not over.
+   * Claims a task that needs no slot, or holds one: raises its epoch if its head still shows what the hint saw, it is
+   * not over, and not in the line for a slot.
    *
    * @param owner a nonce by which one's own retried write is known again
    * @param dueAt when somebody must look whether the worker lives, in milliseconds since 1970; of the first claim the
@@ -61,10 +71,11 @@ export interface Store {
   /** Shows that the claim's worker lives. False when the claim is no longer in force or the task is over. */
   beat(taskId: string, epoch: number, beat: Beat): Promise<boolean>;
   /**
-   * Leaves a task that waits: nobody works on it, and its last worker has not died. False when the claim is no longer
-   * in force or the task is over.
+   * Leaves a task that waits: nobody works on it, it holds no slot, and its last worker has not died.
+   *
+   * @param held what is believed of its slot; what is there counts
    */
-  suspend(taskId: string, of: Suspension): Promise<boolean>;
+  suspend(held: Held, of: Suspension): Promise<Left>;
   /** Puts an entry at its place if that is free, or taken by the same nonce. */
   append(taskId: string, entry: Entry, expiresAt: number): Promise<Append>;
   /** The entries from a place on, in order. */
@@ -72,10 +83,13 @@ export interface Store {
   /** The last entry. */
   last(taskId: string): Promise<Entry | undefined>;
   /**
-   * Records what is published, and with a terminal state that nobody need look at the task again. Does nothing when
-   * more is known to be published already.
+   * Records what is published, and with a terminal state that nobody need look at the task again: it holds no slot and
+   * no place in the line any more. Does nothing when more is known to be published already.
+   *
+   * @param held what is believed of its slot; what is there counts
+   * @returns whether others wait for the slot that has become free: the caller hands it on (shared/tasks/hand-on.ts)
    */
-  settle(taskId: string, published: number, end?: Head["state"]): Promise<void>;
+  settle(held: Held, published: number, end?: Head["state"]): Promise<boolean>;
   /**
    * Notes whose child a task is: of its events only the first and the last tell that themselves. The first note of a
    * child stays.
@@ -90,4 +104,25 @@ export interface Store {
    * @returns false when somebody else was faster
    */
   postpone(head: Head, dueAt: number, seen: NonNullable<Head["seen"]>): Promise<boolean>;
+  /**
+   * Claims a task as {@link Store.claim} does and gives it one of its agent's slots: if there is room, and nobody waits
+   * unless the task does so itself; it then leaves the line.
+   *
+   * @param head as it was read
+   * @param max how many slots there are; without a limit (infinite) the task leaves the line and gets no slot
+   * @returns the head under the new claim; `full` when there is no slot for it; `stale` when the head is another by now
+   */
+  claimSlot(head: Head, owner: string, dueAt: number, max: number): Promise<Head | "full" | "stale">;
+  /**
+   * Puts a task into the line for a slot, if there is none for it.
+   *
+   * @param head as it was read
+   * @returns `room` when it need not wait; `stale` when the head is another by now
+   */
+  queue(head: Head, max: number): Promise<"queued" | "room" | "stale">;
+  slots(runtime: string): Promise<Slots>;
+  /** Who is next: the first in arrival of the sender whose turn it is after the one that was served last. */
+  nextWaiter(runtime: string, lastFrom: string | undefined): Promise<Waiter | undefined>;
+  /** Takes out of the line whose head does not say that it is there. */
+  dropWaiter(waiter: Waiter): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { childKey, dueShard, type Entry, entry, type Head, head } from "../tasks/items.ts";
-import type { Parent, Store } from "../tasks/store.ts";
+import type { Left, Parent, Store } from "../tasks/store.ts";
 import { isTerminal } from "../wire/index.ts";
+import { type MemorySlots, memorySlots } from "./memory-slots.ts";
 
 /** DynamoDB takes no larger item, keys and names included (Amazon DynamoDB, Quotas: items). */
 export const MAX_ITEM_BYTES = 400 * 1024;
@@ -15,7 +16,7 @@ interface Items {
 }
 
 /** A store in memory, for tests: it holds the same conditions as the one over DynamoDB (docs/table.md). */
-export interface MemoryStore extends Store {
+export interface MemoryStore extends Store, Pick<MemorySlots, "line"> {
   /** When the next task is due, in milliseconds since 1970. */
   nextDue(): number | undefined;
 }
@@ -46,7 +47,21 @@ export function memoryStore(): MemoryStore {
     return text === undefined ? undefined : entry.parse(JSON.parse(text));
   };
 
+  const slots = memorySlots({ headOf, putHead });
+  /** A head's update by which its task gives up its slot, or its place in the line. */
+  const leave = (taskId: string, allowed: (there: Head) => boolean, change: (there: Head) => Head): Left => {
+    const there = headOf(taskId);
+    if (there === undefined || !allowed(there)) return { left: false, waited: false };
+    const waited = slots.giveUp(there);
+    const { slot: _slot, queued: _queued, ...rest } = there;
+    putHead(change(rest));
+    return { left: true, waited };
+  };
+
   return {
+    ...slots.store,
+    line: slots.line,
+
     async admit(of) {
       const there = headOf(of.taskId);
       if (there !== undefined) return { admitted: false, head: there };
@@ -66,7 +81,8 @@ export function memoryStore(): MemoryStore {
     async claim(hint, owner, dueAt) {
       const there = headOf(hint.taskId);
       if (there === undefined) return undefined;
-      if (there.epoch !== hint.epoch || there.beat !== hint.beat || isTerminal(there.state))
+      const free = there.queued === undefined && !isTerminal(there.state);
+      if (!free || there.epoch !== hint.epoch || there.beat !== hint.beat)
         return there.owner === owner && there.epoch === hint.epoch + 1 ? there : undefined;
       const { waiting: _, ...rest } = there;
       const claim = { epoch: hint.epoch + 1, owner, state: "TASK_STATE_WORKING" as const };
@@ -81,13 +97,15 @@ export function memoryStore(): MemoryStore {
       return true;
     },
 
-    async suspend(taskId, { epoch, beat, published, state, dueAt }) {
-      const there = headOf(taskId);
-      if (there === undefined || there.epoch !== epoch || isTerminal(there.state)) return false;
-      const { running: _running, seen: _seen, ...rest } = there;
-      putHead({ ...rest, beat, published, state, dueAt, waiting: true, calm: epoch });
-      return true;
-    },
+    suspend: async ({ taskId }, { epoch, beat, published, state, dueAt }) =>
+      leave(
+        taskId,
+        (there) => there.epoch === epoch && !isTerminal(there.state),
+        ({ running: _running, seen: _seen, ...rest }) => ({
+          ...rest,
+          ...{ beat, published, state, dueAt, waiting: true, calm: epoch },
+        }),
+      ),
 
     async append(taskId, put, expiresAt) {
       const text = itemText({ ...put, expiresAt });
@@ -111,12 +129,17 @@ export function memoryStore(): MemoryStore {
       return entryAt(items, items?.places.at(-1));
     },
 
-    async settle(taskId, published, end) {
+    async settle({ taskId }, published, end) {
+      const allowed = (there: Head) => there.published <= published;
+      if (end !== undefined)
+        return leave(taskId, allowed, ({ dueAt: _due, running: _running, waiting: _waiting, ...rest }) => ({
+          ...rest,
+          published,
+          state: end,
+        })).waited;
       const there = headOf(taskId);
-      if (there === undefined || there.published > published) return;
-      if (end === undefined) return putHead({ ...there, published });
-      const { dueAt: _due, running: _running, waiting: _waiting, ...rest } = there;
-      putHead({ ...rest, published, state: end });
+      if (there !== undefined && allowed(there)) putHead({ ...there, published });
+      return false;
     },
 
     async bindChild(child, { taskId, step }) {

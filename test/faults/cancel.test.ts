@@ -153,7 +153,13 @@ test("a cancel whose commit comes after the task's end is answered by that end a
 });
 
 /** What the end of a cancelled task writes. */
-const WAY = ["sqs send controls", CANCEL, "nats publish status", "dynamodb UpdateItem settled", "nats ack"];
+const WAY = [
+  "sqs send controls",
+  CANCEL,
+  "nats publish status",
+  "dynamodb TransactWriteItems settled",
+  "nats ack",
+];
 
 test("a cancel takes effect although its process is killed right before or after any of its writes", async () => {
   const tasks: string[] = [];

@@ -19,7 +19,7 @@ const WAY = [
   "nats publish accepted",
   "sqs send work",
   "nats ack",
-  "dynamodb UpdateItem claim",
+  "dynamodb TransactWriteItems claim",
   "dynamodb PutItem entry steps",
   "nats publish status",
   "s3 PUT value",
@@ -28,7 +28,7 @@ const WAY = [
   "nats publish artifact",
   "dynamodb PutItem entry events+end",
   "nats publish result",
-  "dynamodb UpdateItem settled",
+  "dynamodb TransactWriteItems settled",
 ];
 
 /** Which of a task's writes kills the process that makes it: the n-th, or the first of a kind. */

@@ -106,7 +106,7 @@ test("writes to DynamoDB, SQS and S3 are points with their kind and task, reads 
     const entry = { place: 1, nonce: "n", epoch: 1, at: 1, revision: 1 };
     await store.append(TASK, { ...entry, end: { state: "TASK_STATE_COMPLETED" } }, 1);
     await store.last(TASK);
-    await store.settle(TASK, 1, "TASK_STATE_COMPLETED");
+    await store.settle(HEAD, 1, "TASK_STATE_COMPLETED");
     const hint = JSON.stringify({ taskId: TASK, epoch: 0, beat: 0 });
     await sqs.send(
       new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [{ Id: "0", MessageBody: hint }] }),

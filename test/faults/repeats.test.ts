@@ -87,7 +87,7 @@ test("of two workers that get a task at once, one works on it", async () => {
   const both = Promise.withResolvers<undefined>();
   const offClaims = points.on({
     before(point) {
-      if (point.kind !== "dynamodb UpdateItem claim") return undefined;
+      if (point.kind !== "dynamodb TransactWriteItems claim") return undefined;
       claims.push(point);
       if (claims.length === 2) both.resolve(undefined);
       return both.promise;

@@ -148,7 +148,7 @@ describe("a task over real parts", () => {
     world.skip(world.timing.leaseMs);
     await world.sweep();
     const [offered] = world.hints.splice(0);
-    assert.deepEqual(offered?.hint, { taskId: message.taskId, epoch: 1, beat: 0 });
+    assert.deepEqual(offered?.hint, { taskId: message.taskId, epoch: 1, beat: 0, to: "acme-support" });
     assert.ok((offered?.delaySec ?? 0) >= 60);
     assert.ok(offered);
     await world.work(offered.hint);

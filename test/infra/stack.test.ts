@@ -226,18 +226,13 @@ test("bridge and sweep start each minute, and a start that failed is not repeate
 const LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"];
 const CONSUME = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"];
 const VALUES = ["s3:GetObject", "s3:ListBucket", "s3:PutObject"];
+const LEAVES = ["ConditionCheckItem", "DeleteItem", "GetItem", "Query", "UpdateItem"].map(
+  (of) => `dynamodb:${of}`,
+);
 const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   bridge: ["sqs:GetQueueAttributes", "sqs:SendMessage"],
   admit: [...CONSUME, ...VALUES, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "sqs:SendMessage"],
-  control: [
-    ...CONSUME,
-    ...VALUES,
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
-    "sqs:SendMessage",
-  ],
+  control: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
   events: [
     ...CONSUME,
     ...VALUES,
@@ -247,23 +242,8 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
     "dynamodb:UpdateItem",
     "sqs:SendMessage",
   ],
-  work: [
-    ...CONSUME,
-    ...VALUES,
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
-    "sqs:SendMessage",
-  ],
-  sweep: [
-    "dynamodb:GetItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
-    "s3:GetObject",
-    "s3:ListBucket",
-    "sqs:SendMessage",
-  ],
+  work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
+  sweep: [...LEAVES, "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
 };
 const role = z.object({
   ManagedPolicyArns: z.undefined().optional(),

@@ -62,8 +62,9 @@ export class Probe {
     this.handle = handle;
     const message = this.world.task(request);
     await this.world.admit(message);
-    this.world.hints.splice(0);
-    return { taskId: message.taskId, epoch: 0, beat: 0 };
+    const [given] = this.world.hints.splice(0);
+    if (given === undefined) throw new Error("the admission has given no hint");
+    return given.hint;
   }
 
   /** Admits a task for this handler and works on it until it ends or waits for longer than a hint can. */

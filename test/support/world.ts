@@ -8,6 +8,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { startFauxqs } from "fauxqs";
 import { admit } from "../../functions/admit/admit.ts";
+import { Backlog } from "../../functions/admit/backlog.ts";
 import { control } from "../../functions/control/control.ts";
 import { sweep } from "../../functions/sweep/sweep.ts";
 import { work } from "../../functions/work/work.ts";
@@ -164,6 +165,7 @@ export async function startWorld(agents: readonly Agent[], policy: object = {}):
     timing: timing(),
     now,
     clock,
+    backlog: new Backlog(),
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),
     listen: async (taskId: string, told: () => void) => {
       const all = listening.get(taskId) ?? new Set();

@@ -12,6 +12,10 @@ const EXPIRES = NOW / 1_000 + 86_400;
 /** When the worker of a claim is to be looked after. */
 const DUE = NOW + 60_000;
 
+/** How {@link Store.suspend} comes out where no slot is concerned. */
+const LEFT = { left: true, waited: false };
+const KEPT = { left: false, waited: false };
+
 const newId = () => `task_${randomBytes(12).toString("hex")}`;
 
 function headOf(taskId: string, over: Partial<Head> = {}): Head {
@@ -119,7 +123,7 @@ for (const [name, open] of [
       const head = await store.head(taskId);
       assert.deepEqual([head?.beat, head?.running], [2, "x"]);
       assert.equal(await store.beat(taskId, 0, { beat: 3 }), false);
-      await store.settle(taskId, 2, "TASK_STATE_COMPLETED");
+      await store.settle(headOf(taskId), 2, "TASK_STATE_COMPLETED");
       assert.equal(await store.beat(taskId, 1, { beat: 4 }), false);
       assert.equal(await store.claim({ taskId, epoch: 1, beat: 2 }, "b", DUE), undefined);
     });
@@ -128,12 +132,12 @@ for (const [name, open] of [
       const { taskId } = headOf(newId());
       const state = "TASK_STATE_INPUT_REQUIRED";
       const left = { epoch: 1, beat: 5, published: 3, state, dueAt: NOW + 9 } as const;
-      assert.equal(await store.suspend(taskId, left), false, "no such task");
+      assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT, "no such task");
       await store.admit(headOf(taskId, { dueAt: NOW, seen: { epoch: 0, beat: 0, times: 1 } }));
-      assert.equal(await store.suspend(taskId, left), false, "no such claim");
+      assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT, "no such claim");
       await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
       await store.beat(taskId, 1, { beat: 1, running: "x" });
-      assert.equal(await store.suspend(taskId, left), true);
+      assert.deepEqual(await store.suspend(headOf(taskId), left), LEFT);
       const waiting = headOf(taskId, { ...left, owner: "a", waiting: true, calm: 1 });
       assert.deepEqual(await store.head(taskId), waiting);
       assert.equal(await isDue(store, taskId, NOW + 9), true);
@@ -146,9 +150,9 @@ for (const [name, open] of [
         state: "TASK_STATE_WORKING",
         dueAt: DUE,
       });
-      await store.suspend(taskId, { ...left, epoch: 2 });
-      await store.settle(taskId, 4, "TASK_STATE_CANCELED");
-      assert.equal(await store.suspend(taskId, { ...left, epoch: 2 }), false, "it is over");
+      await store.suspend(headOf(taskId), { ...left, epoch: 2 });
+      await store.settle(headOf(taskId), 4, "TASK_STATE_CANCELED");
+      assert.deepEqual(await store.suspend(headOf(taskId), { ...left, epoch: 2 }), KEPT, "it is over");
       assert.equal((await store.head(taskId))?.waiting, undefined);
     });
 
@@ -196,15 +200,15 @@ for (const [name, open] of [
 
     test("settles forwards only, and an end takes the task out of the index", async () => {
       const { taskId } = headOf(newId());
-      await store.settle(taskId, 3);
+      await store.settle(headOf(taskId), 3);
       assert.equal(await store.head(taskId), undefined, "no such task");
       await store.admit(headOf(taskId, { dueAt: NOW, running: "x" }));
-      await store.settle(taskId, 3);
-      await store.settle(taskId, 2, "TASK_STATE_FAILED");
+      await store.settle(headOf(taskId), 3);
+      await store.settle(headOf(taskId), 2, "TASK_STATE_FAILED");
       const head = await store.head(taskId);
       assert.deepEqual([head?.published, head?.state, head?.dueAt], [3, "TASK_STATE_SUBMITTED", NOW]);
       assert.equal(await isDue(store, taskId, NOW), true);
-      await store.settle(taskId, 3, "TASK_STATE_FAILED");
+      await store.settle(headOf(taskId), 3, "TASK_STATE_FAILED");
       const { dueAt: _, running: __, ...rest } = headOf(taskId, { published: 3, state: "TASK_STATE_FAILED" });
       assert.deepEqual(await store.head(taskId), rest);
       assert.equal(await isDue(store, taskId, NOW), false);
@@ -230,7 +234,7 @@ for (const [name, open] of [
       assert.deepEqual(await store.head(head.taskId), { ...head, dueAt: NOW + 1, seen });
       assert.equal(await store.postpone(head, NOW + 2, seen), false, "somebody was faster");
       assert.equal(await isDue(store, head.taskId, NOW + 1), true);
-      await store.settle(head.taskId, 1, "TASK_STATE_FAILED");
+      await store.settle(head, 1, "TASK_STATE_FAILED");
       assert.equal(await store.postpone({ ...head, dueAt: NOW + 1 }, NOW + 3, seen), false, "it is over");
     });
 
@@ -273,7 +277,7 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
     .tuple(id, small, small, dueAt)
     .map(([taskId, epoch, beat, at]) =>
       named("suspend", [epoch, beat, at], (s, p) =>
-        s.suspend(taskId(p), { epoch, beat, published: 1, state: "TASK_STATE_WORKING", dueAt: at }),
+        s.suspend(headOf(taskId(p)), { epoch, beat, published: 1, state: "TASK_STATE_WORKING", dueAt: at }),
       ),
     ),
   fc
@@ -306,7 +310,7 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
   fc
     .tuple(id, small, fc.option(ended, { nil: undefined, freq: 3 }))
     .map(([taskId, published, end]) =>
-      named("settle", [published, end], (s, p) => s.settle(taskId(p), published, end)),
+      named("settle", [published, end], (s, p) => s.settle(headOf(taskId(p)), published, end)),
     ),
   fc
     .tuple(id, dueAt, dueAt)

@@ -84,7 +84,9 @@ test("a reply is put with its event and wakes the worker of a task that waits", 
   await ask(taskId, "colour");
   const state = "TASK_STATE_INPUT_REQUIRED";
   const left = { epoch: 1, beat: 4, published: 2, state, dueAt: world.now() + 1e9 } as const;
-  assert.ok(await world.store.suspend(taskId, left));
+  const head = await world.store.head(taskId);
+  assert.ok(head);
+  assert.deepEqual(await world.store.suspend(head, left), { left: true, waited: false });
 
   assert.deepEqual(await send(taskId, "input_reply", { revision: 3, a2a: { input: "blue" } }), ACK);
   assert.deepEqual(await events(taskId), [
@@ -92,7 +94,9 @@ test("a reply is put with its event and wakes the worker of a task that waits", 
     "2 status INPUT_REQUIRED Which colour?",
     "3 status WORKING input received",
   ]);
-  assert.deepEqual(world.hints.splice(0), [{ hint: { taskId, epoch: 1, beat: 4 }, delaySec: 0 }]);
+  assert.deepEqual(world.hints.splice(0), [
+    { hint: { taskId, epoch: 1, beat: 4, to: "acme-support" }, delaySec: 0 },
+  ]);
   const view = fold(await entries(taskId));
   assert.equal(view.question, undefined);
   assert.deepEqual(view.answers.get("colour")?.value, { text: '{"input":"blue"}' });

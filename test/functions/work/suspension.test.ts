@@ -17,6 +17,9 @@ const headOf = async (taskId: string, of = probe) => {
   return head;
 };
 
+/** Of an agent without a limit. */
+const free = new Probe({ maxConcurrent: 0 });
+
 /** The store, with every request counted. */
 function counted(store: Store): { store: Store; requests: string[] } {
   const requests: string[] = [];
@@ -35,32 +38,39 @@ function counted(store: Store): { store: Store; requests: string[] } {
 
 describe("what a task costs", () => {
   test("one step and no progress: four requests after the admission", async () => {
-    const hint = await probe.admit((step) => step.run("one", () => 1));
-    const { store, requests } = counted(probe.world.store);
-    await probe.world.work(hint, { store });
+    const hint = await free.admit((step) => step.run("one", () => 1));
+    const { store, requests } = counted(free.world.store);
+    await free.world.work(hint, { store });
     assert.deepEqual(requests, ["claim", "append", "append", "settle"]);
   });
 
+  test("where the agent has a limit: a read of the head more", async () => {
+    const hint = await probe.admit((step) => step.run("one", () => 1));
+    const { store, requests } = counted(probe.world.store);
+    await probe.world.work(hint, { store });
+    assert.deepEqual(requests, ["head", "claimSlot", "append", "append", "settle"]);
+  });
+
   test("a step is one put, however many were before, and so is a wait", async () => {
-    const hint = await probe.admit(async (step) => {
+    const hint = await free.admit(async (step) => {
       for (let n = 0; n < 200; n++) await step.run("work", () => n);
       await step.sleep("short", 1);
       return "done";
     });
-    const { store, requests } = counted(probe.world.store);
-    await probe.world.work(hint, { store });
+    const { store, requests } = counted(free.world.store);
+    await free.world.work(hint, { store });
     assert.deepEqual(requests, ["claim", ...Array.from({ length: 202 }, () => "append"), "settle"]);
   });
 
   test("leaving a task that waits: an update and a look; taking it up again: a claim, a read and an entry", async () => {
-    const hint = await probe.admit(async (step) => {
+    const hint = await free.admit(async (step) => {
       await step.sleep("minute", "1m");
       return "done";
     });
-    const { store, requests } = counted(probe.world.store);
-    await probe.world.work(hint, { store });
+    const { store, requests } = counted(free.world.store);
+    await free.world.work(hint, { store });
     assert.deepEqual(requests.splice(0), ["claim", "append", "suspend", "entries"]);
-    await probe.go({ store });
+    await free.go({ store });
     assert.deepEqual(requests, ["claim", "entries", "append", "append", "settle"]);
   });
 });

@@ -32,17 +32,30 @@ const text = z.object({ S: z.string() });
 const key = z.object({ pk: text, sk: text });
 const put = z.object({ Item: key.catchall(z.unknown()) });
 const update = z.object({ Key: key, UpdateExpression: z.string() });
+const checked = update.partial({ UpdateExpression: true });
+const transaction = z.object({
+  TransactItems: z.array(z.object({ Update: update.optional(), ConditionCheck: checked.optional() })),
+});
 
 function dynamoWrite(operation: string | undefined, body: Buffer): Write | undefined {
   if (operation === "PutItem") {
     const { Item } = put.parse(JSON.parse(body.toString()));
     return { kind: `dynamodb PutItem ${itemOf(Item)}`, tasks: [Item.pk.S], acks: [] };
   }
-  if (operation !== "UpdateItem") return undefined;
-  const { Key, UpdateExpression } = update.parse(JSON.parse(body.toString()));
-  const change = changeOf(UpdateExpression);
-  const tasks = [Key.pk.S];
-  const write = { kind: `dynamodb UpdateItem ${change}`, tasks, acks: [] };
+  if (operation === "TransactWriteItems") {
+    const { TransactItems } = transaction.parse(JSON.parse(body.toString()));
+    const heads = TransactItems.flatMap((part) => part.Update ?? part.ConditionCheck ?? []);
+    const head = heads.find(({ Key }) => Key.sk.S === "head");
+    return head && headWrite(operation, head);
+  }
+  return operation === "UpdateItem"
+    ? headWrite(operation, update.parse(JSON.parse(body.toString())))
+    : undefined;
+}
+
+function headWrite(operation: string, { Key, UpdateExpression }: z.infer<typeof checked>): Write {
+  const change = UpdateExpression === undefined ? "check" : changeOf(UpdateExpression);
+  const write = { kind: `dynamodb ${operation} ${change}`, tasks: [Key.pk.S], acks: [] };
   return change === "claim" ? { ...write, claims: Key.pk.S } : write;
 }
 
@@ -56,6 +69,7 @@ function itemOf(item: z.infer<typeof put>["Item"]): string {
 
 function changeOf(expression: string): string {
   if (expression.includes("epoch =")) return "claim";
+  if (expression.includes("SET queued =")) return "queue";
   if (expression.includes("published =")) return expression.includes("state") ? "settled" : "published";
   if (expression.includes("dueAt =")) return "postpone";
   return expression.includes("beat =") ? "beat" : expression;

@@ -1,0 +1,50 @@
+import type { DeploymentConfig } from "../config/deployment.ts";
+import { slotsOf } from "../policy/concurrency.ts";
+import { errorFields, type Telemetry } from "../telemetry/index.ts";
+import type { Head } from "./items.ts";
+import { hintOf, type WorkHint } from "./messages.ts";
+import { hasRoom } from "./slots.ts";
+import type { Store } from "./store.ts";
+
+/** Places of the line whose tasks are gone that are cleared away in one go. */
+const MAX_CLEARED = 10;
+
+/** What handing on a slot takes. */
+export interface HandOnDeps {
+  readonly store: Store;
+  readonly deployment: DeploymentConfig;
+  readonly telemetry: Pick<Telemetry, "warn">;
+  /** Puts a hint on the queue `work`. */
+  readonly hint: (hint: WorkHint, delaySeconds: number) => Promise<void>;
+}
+
+/** The head of the task that a free slot of an agent is for; nothing when there is no slot, or nobody waits. */
+export async function nextInLine(
+  { store, deployment }: Pick<HandOnDeps, "store" | "deployment">,
+  runtime: string,
+): Promise<Head | undefined> {
+  const slots = await store.slots(runtime);
+  if (slots.queued <= 0 || !hasRoom(slots, slotsOf(deployment, runtime))) return undefined;
+  for (let cleared = 0; cleared < MAX_CLEARED; cleared++) {
+    const waiter = await store.nextWaiter(runtime, slots.lastFrom);
+    if (waiter === undefined) return undefined;
+    const head = await store.head(waiter.taskId);
+    if (head?.queued === waiter.place) return head;
+    // It has just left the line, or its items are deleted.
+    await store.dropWaiter(waiter);
+  }
+  return undefined;
+}
+
+/**
+ * Offers a free slot of an agent to whoever is next in its line. Who takes it offers the next, so one offer fills them
+ * all. What goes wrong here is nobody's failure: `sweep` does the same each minute.
+ */
+export async function handOn(deps: HandOnDeps, runtime: string): Promise<void> {
+  try {
+    const next = await nextInLine(deps, runtime);
+    if (next !== undefined) await deps.hint(hintOf(next), 0);
+  } catch (error) {
+    deps.telemetry.warn("a slot is not handed on yet", { to: runtime, ...errorFields(error) });
+  }
+}

@@ -1,0 +1,117 @@
+import type { Head } from "../tasks/items.ts";
+import { afterSender, hasRoom, placeInLine, type Slots, type Waiter } from "../tasks/slots.ts";
+import type { Store } from "../tasks/store.ts";
+import { isTerminal } from "../wire/index.ts";
+
+/** The slots of the agents, in memory. */
+export interface MemorySlots {
+  readonly store: Pick<Store, "claimSlot" | "queue" | "slots" | "nextWaiter" | "dropWaiter">;
+  /** Takes from a task what its head says it has; tells whether others wait for what has become free. */
+  giveUp(there: Head): boolean;
+  /** The tasks in the line of an agent, by their places. */
+  line(runtime: string): Waiter[];
+}
+
+interface Counts {
+  readonly live: Set<string>;
+  queued: number;
+  lastFrom?: string;
+  /** Tasks by their places. */
+  readonly line: Map<string, string>;
+}
+
+/** @param heads the store's own */
+export function memorySlots(heads: {
+  headOf: (taskId: string) => Head | undefined;
+  putHead: (head: Head) => void;
+}): MemorySlots {
+  const { headOf, putHead } = heads;
+  const agents = new Map<string, Counts>();
+  const of = (runtime: string): Counts => {
+    const counts = agents.get(runtime) ?? { live: new Set(), queued: 0, line: new Map() };
+    agents.set(runtime, counts);
+    return counts;
+  };
+  const leaveLine = (counts: Counts, place: string) => {
+    counts.line.delete(place);
+    counts.queued--;
+  };
+  /** The head that is there, if it is as it was read. */
+  const unchanged = (head: Head): Head | undefined => {
+    const there = headOf(head.taskId);
+    if (there === undefined || isTerminal(there.state) || there.slot === true) return undefined;
+    return there.epoch === head.epoch && there.beat === head.beat ? there : undefined;
+  };
+  const line = (runtime: string): Waiter[] =>
+    [...of(runtime).line]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([place, taskId]) => ({ to: runtime, taskId, place }));
+
+  return {
+    line,
+
+    giveUp({ taskId, to, slot, queued }) {
+      const counts = of(to);
+      if (queued !== undefined) leaveLine(counts, queued);
+      if (slot === true) counts.live.delete(taskId);
+      return queued !== undefined || (slot === true && counts.queued > 0);
+    },
+
+    store: {
+      async claimSlot(head, owner, dueAt, max) {
+        const { taskId, to, from, epoch, queued } = head;
+        const known = headOf(taskId);
+        if (known !== undefined && known.owner === owner && known.epoch === epoch + 1) return known;
+        const there = unchanged(head);
+        if (there === undefined || there.queued !== queued) return "stale";
+        const counts = of(to);
+        if (!hasRoom(counts, max) || (queued === undefined && counts.queued > 0)) return "full";
+        const limited = Number.isFinite(max);
+        if (limited) counts.live.add(taskId);
+        if (queued !== undefined) {
+          leaveLine(counts, queued);
+          counts.lastFrom = from;
+        }
+        const claimed = ({ queued: _queued, waiting: _waiting, ...rest }: Head): Head => ({
+          ...rest,
+          epoch: epoch + 1,
+          owner,
+          state: "TASK_STATE_WORKING",
+          ...((epoch > 0 || queued !== undefined) && { dueAt }),
+          ...(limited && { slot: true }),
+        });
+        putHead(claimed(there));
+        return claimed(head);
+      },
+
+      async queue(head, max) {
+        const there = unchanged(head);
+        const place = placeInLine(head);
+        if (there === undefined) return "stale";
+        if (there.queued !== undefined) return there.queued === place ? "queued" : "stale";
+        const counts = of(head.to);
+        if (hasRoom(counts, max) && counts.queued <= 0) return "room";
+        counts.queued++;
+        counts.line.set(place, head.taskId);
+        putHead({ ...there, queued: place });
+        return "queued";
+      },
+
+      async slots(runtime) {
+        const { live, queued, lastFrom } = of(runtime);
+        const slots: Slots = { live: new Set(live), queued };
+        return lastFrom === undefined ? slots : { ...slots, lastFrom };
+      },
+
+      async nextWaiter(runtime, lastFrom) {
+        const waiters = line(runtime);
+        return waiters.find(({ place }) => place > afterSender(lastFrom)) ?? waiters[0];
+      },
+
+      async dropWaiter({ to, taskId, place }) {
+        const counts = of(to);
+        if (counts.line.has(place) && headOf(taskId)?.queued !== place) leaveLine(counts, place);
+      },
+    },
+  };
+}
