@@ -21,7 +21,10 @@ function isPassing(error: unknown): boolean {
  *
  * @throws the last error after {@link CONFLICT_TRIES} tries
  */
-export async function throughConflicts<T>(write: () => Promise<T>, pause = wait): Promise<T> {
+export async function throughConflicts<T>(
+  write: () => Promise<T>,
+  pause: (ms: number) => Promise<unknown> = wait,
+): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await write();

@@ -1,13 +1,9 @@
-import {
-  type DynamoDBDocumentClient,
-  GetCommand,
-  PutCommand,
-  QueryCommand,
-  UpdateCommand,
-} from "@aws-sdk/lib-dynamodb";
+import { GetCommand, PutCommand, QueryCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { throughConflicts } from "./conflicts.ts";
 import { found, IS_LIVE, LIVE, toHead } from "./dynamodb-head.ts";
+import { leave } from "./dynamodb-leave.ts";
 import { dynamoSlots } from "./dynamodb-slots.ts";
+import type { TableAccess } from "./dynamodb-transaction.ts";
 import {
   CHILD_KEY,
   childKey,
@@ -35,16 +31,15 @@ function headItem(of: Head): Record<string, unknown> {
  *
  * @param options.table the table's name; its keys and index are in docs/table.md
  */
-export function dynamoStore(options: { client: DynamoDBDocumentClient; table: string }): Store {
+export function dynamoStore(options: TableAccess): Store {
   const { client, table } = options;
   const key = (taskId: string, sk: string) => ({ TableName: table, Key: { pk: taskId, sk } });
-  const { leave, ...slots } = dynamoSlots(options);
   /** An update of a head, on which somebody's transaction may be under way. */
   const update = (input: ConstructorParameters<typeof UpdateCommand>[0]) =>
     throughConflicts(() => client.send(new UpdateCommand(input)));
 
   return {
-    ...slots,
+    ...dynamoSlots(options),
 
     async admit(of) {
       try {
@@ -139,10 +134,15 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
     },
 
     suspend: (held, { epoch, beat, published, state, dueAt }) =>
-      leave(held, {
+      leave(options, held, {
         set: [
-          "beat = :beat, published = :published, #state = :state",
-          "dueAt = :dueAt, dueShard = :shard, waiting = :waiting, calm = :epoch",
+          "beat = :beat",
+          "published = :published",
+          "#state = :state",
+          "dueAt = :dueAt",
+          "dueShard = :shard",
+          "waiting = :waiting",
+          "calm = :epoch",
         ],
         remove: ["running", "seen"],
         condition: `epoch = :epoch AND ${IS_LIVE}`,
@@ -214,7 +214,7 @@ export function dynamoStore(options: { client: DynamoDBDocumentClient; table: st
     async settle(held, published, end) {
       const condition = "attribute_exists(pk) AND published <= :published";
       if (end !== undefined) {
-        const { waited } = await leave(held, {
+        const { waited } = await leave(options, held, {
           set: ["published = :published", "#state = :state"],
           remove: ["dueAt", "dueShard", "running", "waiting"],
           condition,

@@ -10,7 +10,9 @@ export interface Usage {
   units: number;
 }
 
-const capacity = z.object({ ConsumedCapacity: z.object({ CapacityUnits: z.number() }) });
+const consumed = z.object({ CapacityUnits: z.number() });
+/** A transaction tells of each table. */
+const capacity = z.object({ ConsumedCapacity: z.union([consumed, z.array(consumed)]) });
 const QUIET = new Set(["nats pull", "nats create stream", "nats create consumer"]);
 
 /** Counts what the functions ask of DynamoDB, SQS, S3 and NATS, reads included, on its way. */
@@ -95,7 +97,8 @@ function askingForUnits(body: Buffer): Buffer {
 
 function unitsOf(answer: Buffer): number {
   const read = capacity.safeParse(JSON.parse(answer.toString()));
-  return read.success ? read.data.ConsumedCapacity.CapacityUnits : 0;
+  const all = read.success ? [read.data.ConsumedCapacity].flat() : [];
+  return all.reduce((sum, { CapacityUnits }) => sum + CapacityUnits, 0);
 }
 
 async function read(message: IncomingMessage): Promise<Buffer> {

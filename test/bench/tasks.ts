@@ -2,13 +2,16 @@
  * What a task of one step costs and how long it takes, over the whole product on this machine: `npm run bench`, or
  * `npm run bench -- --tasks 1000 --in-flight 128`. It prints tables and judges nothing.
  */
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem, type } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { table } from "../../cli/table.ts";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { synthesize } from "../../infra/synth.ts";
+import { SENDER } from "../support/sluice.ts";
 import { Load, type Seen } from "./load.ts";
 import { Meter } from "./meter.ts";
 
@@ -63,21 +66,32 @@ function version(name: string): string {
   return `${name} ${z.object({ version: z.string() }).parse(JSON.parse(readFileSync(file, "utf8"))).version}`;
 }
 
-function header(nats: string | undefined): void {
+function header(): void {
   const [cpu] = cpus();
   console.log(new Date().toISOString());
   console.log(
     `${cpus().length} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}`,
   );
+  const nats = execFileSync(process.env.NATS_SERVER_BIN ?? "", ["--version"], { encoding: "utf8" }).trim();
   const parts = [version("@dynoxide/linux-x64"), version("fauxqs")];
-  console.log(`Node.js ${process.versions.node}, nats-server ${nats ?? "unknown"}, ${parts.join(", ")}`);
+  console.log(`Node.js ${process.versions.node}, ${nats}, ${parts.join(", ")}`);
 }
 
-async function costs(): Promise<void> {
+/** The stack of the tests with another limit for the agent that is asked. */
+async function assembly(maxConcurrent: number): Promise<string> {
+  const folder = join(ROOT, ".cache/bench-assembly");
+  mkdirSync(folder, { recursive: true });
+  const agentsYaml = join(folder, "agents.yaml");
+  const agents = { support: { acceptFromRuntimes: [SENDER], maxConcurrent } };
+  writeFileSync(agentsYaml, JSON.stringify({ deployment: "acme", agents }));
+  const agentsDir = join(ROOT, "test/fixtures/deployment/agents");
+  return (await synthesize({ agentsDir, agentsYaml, outDir: join(folder, "out") })).assemblyDir;
+}
+
+async function costs(maxConcurrent: number): Promise<void> {
   const meter = new Meter();
-  const load = await Load.start({ route: meter.route });
+  const load = await Load.start({ route: meter.route, assemblyDir: await assembly(maxConcurrent) });
   try {
-    header(load.sluice.peer.nc.info?.version);
     await load.run(20, 1);
     meter.reset();
     say(`counting the requests of ${tasks} tasks, one after the other …`);
@@ -95,7 +109,7 @@ async function costs(): Promise<void> {
       const units = sum((usage) => usage.units);
       rows.push([`all of ${part}`, sum((usage) => usage.requests), units === 0 ? "" : units]);
     }
-    print(["PER TASK, OF THE FUNCTIONS", "REQUESTS", "CAPACITY UNITS"], rows);
+    print([`PER TASK, maxConcurrent ${maxConcurrent}`, "REQUESTS", "CAPACITY UNITS"], rows);
   } finally {
     await load.sluice.stop();
     meter.stop();
@@ -126,5 +140,7 @@ async function speeds(): Promise<void> {
 }
 
 process.env.NATS_SERVER_BIN ??= await findNatsServer(say);
-await costs();
+header();
+await costs(0);
+await costs(10);
 await speeds();

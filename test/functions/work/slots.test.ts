@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import * as z from "zod";
-import { type Agent, defineAgent, type Step, skill } from "../../../shared/agents/index.ts";
-import type { Head } from "../../../shared/tasks/items.ts";
+import type { Step } from "../../../shared/agents/index.ts";
 import { isTerminal } from "../../../shared/wire/index.ts";
-import type { SimulationOptions } from "../../../testing/options.ts";
-import type { Fate, Write } from "../../../testing/process.ts";
-import { Simulation } from "../../../testing/simulation.ts";
+import { SlotLoad } from "../../support/slot-load.ts";
 
 const MINUTE = 60_000;
 
@@ -14,137 +10,6 @@ const MINUTE = 60_000;
 const holdSlot = async (step: Step, times = 1) => {
   for (let n = 0; n < times; n++) await step.sleep("hold", "4s");
 };
-
-/** A deployment under load, and what is true of it whatever happens. */
-class Load {
-  readonly simulation: Simulation;
-  /** The tasks in the order of their admission. */
-  readonly tasks: { readonly id: string; readonly from: string }[] = [];
-  /** The tasks in the order in which their handlers first began. */
-  readonly begun: string[] = [];
-  /** The most live claims that there ever were, and that were looked for. */
-  most = 0;
-  readonly #agent: Agent;
-  #max: number;
-  readonly #looks: Promise<void>[] = [];
-
-  constructor(
-    handle: (step: Step, input: string) => Promise<unknown>,
-    { max, fate = () => undefined, policy = {}, ...trouble }: LoadOptions,
-  ) {
-    this.#max = max;
-    this.#agent = defineAgent({
-      id: "narrow",
-      description: "",
-      skills: {
-        task: skill({
-          name: "Task",
-          description: "",
-          input: z.string(),
-          run: async (task, step) => {
-            if (!this.begun.includes(task.id)) this.begun.push(task.id);
-            await handle(step, task.input);
-            return "done";
-          },
-        }),
-      },
-    });
-    this.simulation = new Simulation(this.#agent, {
-      ...trouble,
-      policy: { ...policy, maxConcurrent: max },
-      fate: (write) => {
-        this.#looks.push(this.#look(write));
-        return fate(write);
-      },
-    });
-  }
-
-  /** What a write has left behind. */
-  async #look({ kind }: Write): Promise<void> {
-    if (!kind.startsWith("store.")) return;
-    const slots = await this.slots();
-    const heads = kind === "store.claimSlot" || kind === "store.claim" ? await this.heads() : [];
-    const claimed = heads.filter(
-      ({ state, epoch, waiting, queued }) =>
-        epoch > 0 && waiting !== true && queued === undefined && !isTerminal(state),
-    );
-    this.most = Math.max(this.most, slots.live.size, claimed.length);
-  }
-
-  slots() {
-    return this.simulation.store.slots(this.simulation.runtime);
-  }
-
-  async heads(): Promise<Head[]> {
-    const heads = await Promise.all(this.tasks.map(({ id }) => this.simulation.store.head(id)));
-    return heads.filter((head) => head !== undefined);
-  }
-
-  async head(n: number): Promise<Head> {
-    const head = (await this.heads())[n];
-    assert.ok(head);
-    return head;
-  }
-
-  /** Admits a task, a millisecond after the one before. */
-  async admit(from: string, input = "", timeoutSec?: number): Promise<string> {
-    const { simulation } = this;
-    const { clock } = simulation;
-    for (const at = clock.now() + 1; clock.now() < at; ) clock.move(at);
-    const request = { skill: "task", a2a: input, from, ...(timeoutSec !== undefined && { timeoutSec }) };
-    const { taskId: id } = await simulation.admit(request);
-    this.tasks.push({ id, from });
-    return id;
-  }
-
-  deploy(max: number): void {
-    this.#max = max;
-    this.simulation.deploy(this.#agent, {}, { maxConcurrent: max });
-  }
-
-  /** Whether no slot is free while somebody waits. */
-  async assertBusy(): Promise<void> {
-    const { live, queued } = await this.slots();
-    assert.ok(queued === 0 || live.size >= this.#max, `${live.size} of ${this.#max} work, ${queued} wait`);
-  }
-
-  async until(what: string, done: () => boolean | Promise<boolean>, idleIsWrong = true): Promise<void> {
-    await this.simulation.until(what, async () => {
-      if (idleIsWrong) await this.assertBusy();
-      return await done();
-    });
-    await Promise.all(this.#looks);
-  }
-
-  async end(idleIsWrong = true): Promise<void> {
-    await this.until(
-      "all tasks end",
-      async () => (await this.heads()).every(({ state, dueAt }) => isTerminal(state) && dueAt === undefined),
-      idleIsWrong,
-    );
-    await this.simulation.advance(MINUTE);
-    await this.assertFree();
-  }
-
-  /** All slots are free, and nobody is in the line. */
-  async assertFree(): Promise<void> {
-    const { live, queued } = await this.slots();
-    assert.deepEqual([...live], []);
-    assert.equal(queued, 0);
-    assert.deepEqual(this.simulation.store.line(this.simulation.runtime), []);
-  }
-
-  /** How the tasks ended, in the order of their admission. */
-  async states(): Promise<string[]> {
-    return (await this.heads()).map(({ state }) => state.replace("TASK_STATE_", ""));
-  }
-}
-
-interface LoadOptions extends Omit<SimulationOptions, "policy"> {
-  readonly max: number;
-  readonly fate?: (write: Write) => Fate;
-  readonly policy?: object;
-}
 
 /** Numbers from 0 to 1 that are the same each time (mulberry32). */
 function chance(seed: number): () => number {
@@ -159,7 +24,7 @@ function chance(seed: number): () => number {
 
 describe("three slots", () => {
   test("under 200 tasks at once of several senders: never more, none idle, in order and fair", async () => {
-    const load = new Load((step) => holdSlot(step), { max: 3 });
+    const load = new SlotLoad((step) => holdSlot(step), { max: 3 });
     for (let n = 0; n < 160; n++) await load.admit("a");
     for (let n = 0; n < 20; n++) for (const from of ["b", "c"]) await load.admit(from);
     await load.end();
@@ -180,7 +45,7 @@ describe("three slots", () => {
   });
 
   test("tasks that sleep give theirs away and get one again", async () => {
-    const load = new Load(
+    const load = new SlotLoad(
       async (step) => {
         await holdSlot(step);
         await step.sleep("long", "1h");
@@ -200,7 +65,7 @@ describe("three slots", () => {
     for (const seed of [1, 2, 3]) {
       const random = chance(seed);
       let calm = false;
-      const load = new Load(
+      const load = new SlotLoad(
         async (step) => {
           await holdSlot(step);
           await step.sleep("long", "10m");
@@ -227,7 +92,7 @@ describe("three slots", () => {
 
 describe("a task that waits for a slot", () => {
   const full = async (input = "", timeoutSec?: number) => {
-    const load = new Load((step, times) => holdSlot(step, Number(times) || 1), { max: 1 });
+    const load = new SlotLoad((step, times) => holdSlot(step, Number(times) || 1), { max: 1 });
     await load.admit("a", "30");
     await load.simulation.advance(0);
     await load.admit("b", input, timeoutSec);
@@ -261,7 +126,7 @@ describe("a task that waits for a slot", () => {
   });
 
   test("does not end while the deadline has moved, for a person has had the task", async () => {
-    const load = new Load(
+    const load = new SlotLoad(
       async (step, input) => {
         if (input === "ask") await step.ask("q", "?", { timeout: "1d" });
         await holdSlot(step, 20);
@@ -299,7 +164,7 @@ describe("a task that waits for a slot", () => {
 
 describe("a limit that changes under way", () => {
   const busy = async (max: number, tasks: number) => {
-    const load = new Load((step) => holdSlot(step, 50), { max });
+    const load = new SlotLoad((step) => holdSlot(step, 50), { max });
     for (let n = 0; n < tasks; n++) await load.admit(`s${n % 2}`);
     await load.simulation.advance(1_000);
     return load;
@@ -358,7 +223,7 @@ describe("death at a write", () => {
         met = false;
         let writes = 0;
         let at = "";
-        const load = new Load(
+        const load = new SlotLoad(
           async (step) => {
             await step.run("work", () => 1);
             await step.sleep("long", "10m");
@@ -394,7 +259,7 @@ describe("death at a write", () => {
 
 describe("a line that is full", () => {
   const fill = async (maxQueued: number) => {
-    const load = new Load((step) => holdSlot(step, 5), { max: 1, policy: { maxQueued } });
+    const load = new SlotLoad((step) => holdSlot(step, 5), { max: 1, policy: { maxQueued } });
     for (let n = 0; n < maxQueued + 1; n++) {
       await load.admit("a");
       await load.simulation.advance(0);
