@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { cpus, release, totalmem, type } from "node:os";
+import { cpus, loadavg, release, totalmem, type } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
 import { table } from "../../cli/table.ts";
@@ -49,6 +49,8 @@ export function header(nats: string | undefined): void {
   console.log(
     `${cpus().length} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}`,
   );
+  // Where others compute too, times are theirs as well.
+  console.log(`load average ${short(loadavg()[0] ?? Number.NaN)} before it began`);
   const parts = [version("@dynoxide/linux-x64"), version("fauxqs")];
   console.log(`Node.js ${process.versions.node}, nats-server ${nats ?? "unknown"}, ${parts.join(", ")}`);
 }

@@ -45,6 +45,9 @@ function costOf(passed: readonly Passed[]): Documented {
   return { requests, writes, reads };
 }
 
+/** What has gone to NATS since the count began. */
+const told = () => ofPart(meter.passed, "nats").map(({ kind }) => kind);
+
 const put = z.object({ Item: rawItem });
 
 /** The items that were put into a journal. */
@@ -237,6 +240,7 @@ describe("a task that waits", () => {
     const [end, settled] = passed.splice(-2);
     assert.deepEqual([end?.writes, settled?.writes], [1, 2]);
     assert.deepEqual(costOf(passed), documented.get("taking up a task again, after a wait or a death"));
+    assert.deepEqual(told(), ["nats read", "nats publish result"]);
   });
 
   test("`status`, and the reply that wakes it", async () => {
@@ -246,6 +250,7 @@ describe("a task that waits", () => {
       probe.reply(taskId, "input_reply", { input: "red" }),
     );
     assert.equal(probe.world.hints.length, 1);
+    assert.deepEqual(told(), ["nats read", "nats publish status"]);
     await probe.go();
     await costs("any control of a task that is over", () => probe.reply(taskId, "cancel", {}));
   });
@@ -263,6 +268,7 @@ describe("a running worker", () => {
       await probe.reply(task.taskId, "cancel", {});
       await task.over();
     });
+    assert.deepEqual(told(), ["nats read", "nats publish status", "nats publish status"]);
   });
 
   test("is answered", async () => {
