@@ -21,7 +21,7 @@ export async function benchSteps({ steps, rounds }: StepsOptions): Promise<void>
     const stepMs = await sequential(ground, steps);
     const parallelMs = await parallel(ground, rounds);
     const replayMs = await replay(ground, rounds);
-    printPublished({ stepMs, parallelMs, parallel: PARALLEL, replayMs });
+    printPublished({ steps, stepMs, parallelMs, parallel: PARALLEL, replayMs });
   } finally {
     await ground.stop();
   }
