@@ -4,8 +4,8 @@ import { isTerminal, parseSubject, readEvent } from "../../shared/wire/index.ts"
 import { type Sluice, startSluice } from "../support/sluice.ts";
 import { inTime } from "../support/until.ts";
 
-/** An agent whose task is one step. */
-const EXECUTOR = "acme-support";
+/** A task of one step. */
+const ONE_STEP = { message: { parts: [{ data: { steps: 1, bytes: 100 } }] } };
 const WITHIN_MS = 300_000;
 
 /** What the sender of a task saw, in milliseconds since it had published. */
@@ -23,16 +23,21 @@ interface Waiting {
 /** A running product, and a peer that gives it tasks of one step. */
 export class Load {
   readonly sluice: Sluice;
+  readonly #agent: string;
   readonly #waiting = new Map<string, Waiting>();
 
-  /** @param options the host's; in real time unless they say otherwise */
-  static async start(options: Parameters<typeof startSluice>[0] = {}): Promise<Load> {
+  /**
+   * @param agent one of the counted agents of `test/fixtures/deployment`
+   * @param options the host's; in real time unless they say otherwise
+   */
+  static async start(agent: string, options: Parameters<typeof startSluice>[0] = {}): Promise<Load> {
     const sluice = await startSluice({ timeScale: 1, ...options });
     await ensureStreams(await jetstreamManager(sluice.peer.nc));
-    return new Load(sluice);
+    return new Load(agent, sluice);
   }
 
-  private constructor(sluice: Sluice) {
+  private constructor(agent: string, sluice: Sluice) {
+    this.#agent = agent;
     this.sluice = sluice;
     const { peer } = sluice;
     // As events are published, before the stream confirms them to their publisher.
@@ -55,9 +60,10 @@ export class Load {
   async #one(): Promise<Seen> {
     const messageId = `msg_${crypto.randomUUID().replaceAll("-", "")}`;
     const seen = Promise.withResolvers<Seen>();
-    const key = this.sluice.peer.taskId(EXECUTOR, messageId);
+    const executor = `acme-${this.#agent}`;
+    const key = this.sluice.peer.taskId(executor, messageId);
     this.#waiting.set(key, { publishedAt: performance.now(), accepted: Number.NaN, done: seen.resolve });
-    await this.sluice.peer.ask(EXECUTOR, { channelRef: "support" }, { messageId });
+    await this.sluice.peer.ask(executor, { channelRef: this.#agent, a2a: ONE_STEP }, { messageId });
     return await seen.promise;
   }
 

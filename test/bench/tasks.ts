@@ -1,125 +1,60 @@
-/**
- * What a task of one step costs and how long it takes, over the whole product on this machine: `npm run bench`, or
- * `npm run bench -- --tasks 1000 --in-flight 128`. It prints tables and judges nothing.
- */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus, release, totalmem, type } from "node:os";
-import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
-import * as z from "zod";
-import { table } from "../../cli/table.ts";
-import { findNatsServer } from "../../infra/local/nats-server.ts";
-import { synthesize } from "../../infra/synth.ts";
-import { SENDER } from "../support/sluice.ts";
+import { Meter, ofPart, usageOf } from "../support/meter.ts";
 import { Load, type Seen } from "./load.ts";
-import { Meter } from "./meter.ts";
+import { header, percentile, print, say, short } from "./print.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
+const WARM_UP = 20;
 
-const number = z.coerce.number().int().min(1);
-const { tasks, "in-flight": inFlight } = z.object({ tasks: number, "in-flight": number }).parse(
-  parseArgs({
-    options: {
-      tasks: { type: "string", default: "200" },
-      "in-flight": { type: "string", default: "64" },
-    },
-  }).values,
-);
-
-const say = (text: string) => process.stderr.write(`${text}\n`);
-const print = (head: string[], rows: (string | number)[][]) => {
-  const cells = [
-    head,
-    ...rows.map((row) => row.map((cell) => (typeof cell === "number" ? short(cell) : cell))),
-  ];
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const [first = [], ...rest] = cells.map((row) =>
-    row.map((cell, column) => (column === 0 ? cell : cell.padStart(widths[column] ?? 0))),
-  );
-  console.log(`\n${table(first, rest).join("\n")}`);
-};
-
-function short(value: number): string {
-  return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(value < 10 ? 2 : 1);
+export interface TasksOptions {
+  readonly tasks: number;
+  readonly inFlight: number;
 }
 
-/** The value below which a share of them lies (nearest rank). */
-function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+/** What a task of one step costs and how long it takes, over the whole product on this machine. */
+export async function benchTasks(options: TasksOptions): Promise<void> {
+  await costs("counted", "WITHOUT LIMIT", options);
+  await costs("counted-limited", "WITH maxConcurrent", options);
+  await speeds(options);
 }
 
-function latencies(seen: readonly Seen[]): (string | number)[][] {
-  const spans: [string, (one: Seen) => number][] = [
-    ["published → accepted", ({ accepted }) => accepted],
-    ["accepted → result", ({ accepted, result }) => result - accepted],
-    ["published → result", ({ result }) => result],
-  ];
-  return spans.map(([name, of]) => {
-    const sorted = seen.map(of).sort((a, b) => a - b);
-    return [name, ...[0.5, 0.95, 0.99, 1].map((share) => percentile(sorted, share))];
-  });
-}
-
-function version(name: string): string {
-  const file = join(ROOT, "node_modules", name, "package.json");
-  return `${name} ${z.object({ version: z.string() }).parse(JSON.parse(readFileSync(file, "utf8"))).version}`;
-}
-
-function header(): void {
-  const [cpu] = cpus();
-  console.log(new Date().toISOString());
-  console.log(
-    `${cpus().length} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}`,
-  );
-  const nats = execFileSync(process.env.NATS_SERVER_BIN ?? "", ["--version"], { encoding: "utf8" }).trim();
-  const parts = [version("@dynoxide/linux-x64"), version("fauxqs")];
-  console.log(`Node.js ${process.versions.node}, ${nats}, ${parts.join(", ")}`);
-}
-
-/** The stack of the tests with another limit for the agent that is asked. */
-async function assembly(maxConcurrent: number): Promise<string> {
-  const folder = join(ROOT, ".cache/bench-assembly");
-  mkdirSync(folder, { recursive: true });
-  const agentsYaml = join(folder, "agents.yaml");
-  const agents = { support: { acceptFromRuntimes: [SENDER], maxConcurrent } };
-  writeFileSync(agentsYaml, JSON.stringify({ deployment: "acme", agents }));
-  const agentsDir = join(ROOT, "test/fixtures/deployment/agents");
-  return (await synthesize({ agentsDir, agentsYaml, outDir: join(folder, "out") })).assemblyDir;
-}
-
-async function costs(maxConcurrent: number): Promise<void> {
+async function costs(agent: string, which: string, { tasks }: TasksOptions): Promise<void> {
   const meter = new Meter();
-  const load = await Load.start({ route: meter.route, assemblyDir: await assembly(maxConcurrent) });
+  const load = await Load.start(agent, { route: meter.route });
   try {
-    await load.run(20, 1);
+    header(load.sluice.peer.nc.info?.version);
+    await load.run(WARM_UP, 1);
     meter.reset();
     say(`counting the requests of ${tasks} tasks, one after the other …`);
     await load.run(tasks, 1);
-    const kinds = [...meter.usage].sort(([a], [b]) => a.localeCompare(b));
-    const rows = kinds.map(([kind, { requests, units }]): (string | number)[] => [
-      kind,
-      requests / tasks,
-      units === 0 ? "" : units / tasks,
-    ]);
-    for (const part of ["dynamodb", "sqs", "s3", "nats"]) {
-      const own = kinds.filter(([kind]) => kind.startsWith(`${part} `));
-      const sum = (of: (usage: { requests: number; units: number }) => number) =>
-        own.reduce((all, [, usage]) => all + of(usage), 0) / tasks;
-      const units = sum((usage) => usage.units);
-      rows.push([`all of ${part}`, sum((usage) => usage.requests), units === 0 ? "" : units]);
-    }
-    print([`PER TASK, maxConcurrent ${maxConcurrent}`, "REQUESTS", "CAPACITY UNITS"], rows);
+    const { passed } = meter;
+    const row = (name: string, of: typeof passed) => {
+      const { requests, writes, reads } = usageOf(of);
+      return [name, ...[requests, writes, reads].map((sum) => (sum === 0 ? "" : sum / tasks))];
+    };
+    const kinds = [...new Set(passed.map(({ kind }) => kind))].sort();
+    print(
+      [`PER TASK ${which}, OF THE FUNCTIONS`, "REQUESTS", "WRITE UNITS", "READ UNITS"],
+      [
+        ...kinds.map((kind) =>
+          row(
+            kind,
+            passed.filter((one) => one.kind === kind),
+          ),
+        ),
+        ...(["dynamodb", "sqs", "s3", "nats"] as const).map((part) =>
+          row(`all of ${part}`, ofPart(passed, part)),
+        ),
+      ],
+    );
   } finally {
     await load.sluice.stop();
     meter.stop();
   }
 }
 
-async function speeds(): Promise<void> {
-  const load = await Load.start();
+async function speeds({ tasks, inFlight }: TasksOptions): Promise<void> {
+  const load = await Load.start("counted");
   try {
-    await load.run(20, 1);
+    await load.run(WARM_UP, 1);
     say(`timing ${tasks} tasks, one after the other …`);
     print([`${tasks} TASKS AT IDLE, MS`, "P50", "P95", "P99", "MAX"], latencies(await load.run(tasks, 1)));
 
@@ -139,8 +74,14 @@ async function speeds(): Promise<void> {
   }
 }
 
-process.env.NATS_SERVER_BIN ??= await findNatsServer(say);
-header();
-await costs(0);
-await costs(10);
-await speeds();
+function latencies(seen: readonly Seen[]): (string | number)[][] {
+  const spans: [string, (one: Seen) => number][] = [
+    ["published → accepted", ({ accepted }) => accepted],
+    ["accepted → result", ({ accepted, result }) => result - accepted],
+    ["published → result", ({ result }) => result],
+  ];
+  return spans.map(([name, of]) => {
+    const values = seen.map(of);
+    return [name, ...[0.5, 0.95, 0.99, 1].map((share) => percentile(values, share))];
+  });
+}

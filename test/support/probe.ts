@@ -28,8 +28,11 @@ export class Probe {
   handle: Handler = () => "";
   #world: World | undefined;
 
-  /** @param policy of the agent */
-  constructor(policy: object = {}) {
+  /**
+   * @param policy of the agent
+   * @param options of its world
+   */
+  constructor(policy: object = {}, options: Parameters<typeof startWorld>[2] = {}) {
     const agent = defineAgent({
       id: "probe",
       description: "Does what the test says",
@@ -47,7 +50,7 @@ export class Probe {
       },
     });
     before(async () => {
-      this.#world = await startWorld([agent], policy);
+      this.#world = await startWorld([agent], policy, options);
     });
     after(() => this.#world?.stop());
   }

@@ -14,6 +14,7 @@ import { sweep } from "../../functions/sweep/sweep.ts";
 import { work } from "../../functions/work/work.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import type { HostOptions } from "../../infra/local/host.ts";
 import { Processes } from "../../infra/local/processes.ts";
 import type { Agent } from "../../shared/agents/index.ts";
 import { type DeploymentConfig, parseDeployment } from "../../shared/config/deployment.ts";
@@ -121,17 +122,25 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export async function startWorld(agents: readonly Agent[], policy: object = {}): Promise<World> {
+/** @param options.route what the functions get to see in place of the real endpoints, as for a host */
+export async function startWorld(
+  agents: readonly Agent[],
+  policy: object = {},
+  options: Pick<HostOptions, "route"> = {},
+): Promise<World> {
   const dir = mkdtempSync(join(tmpdir(), "sluice-world-"));
   const processes = new Processes(dir);
   const nats = await startNats();
   const table = { name: "tasks", properties: { ...TABLE, TableName: "tasks" } };
   const dynamodb = await startDynamoDb(dir, [table], processes, () => {});
   const fauxqs = await startFauxqs({ port: 0, logger: false });
-  const ddb = new DynamoDBClient(awsSettings(dynamodb.url));
-  const s3 = new S3Client({ ...awsSettings(`http://127.0.0.1:${fauxqs.port}`), forcePathStyle: true });
+  const faux = `http://127.0.0.1:${fauxqs.port}`;
+  const real = { dynamodb: dynamodb.url, sqs: faux, s3: faux, nats: nats.url };
+  const seen = (await options.route?.(real)) ?? real;
+  const ddb = new DynamoDBClient(awsSettings(seen.dynamodb));
+  const s3 = new S3Client({ ...awsSettings(seen.s3), forcePathStyle: true });
   await s3.send(new CreateBucketCommand({ Bucket: "values" }));
-  const link = new NatsLink({ servers: [nats.url], credentials: "none", name: "world" });
+  const link = new NatsLink({ servers: [seen.nats], credentials: "none", name: "world" });
   await ensureStreams(await jetstreamManager(await link.get()));
 
   const clock = new MovableClock();

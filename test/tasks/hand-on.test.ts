@@ -16,7 +16,7 @@ const agent = defineAgent({
   description: "",
   skills: { task: skill({ name: "Task", description: "", input: z.string(), run: async () => "" }) },
 });
-const deployment = deploymentOf(agent, {}, { maxConcurrent: 1 });
+const deployment = deploymentOf(agent, { settings: {}, policy: { maxConcurrent: 1 }, neighbours: [] });
 
 let store: MemoryStore;
 let hints: { hint: WorkHint; delaySec: number }[];

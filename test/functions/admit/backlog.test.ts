@@ -22,7 +22,7 @@ function sandbox(policy: object) {
       return { live: new Set<string>(), queued: seen.queued };
     },
   };
-  const deps = { store, deployment: deploymentOf(agent, {}, policy) };
+  const deps = { store, deployment: deploymentOf(agent, { settings: {}, policy, neighbours: [] }) };
   return { seen, refuses: (runtime = RUNTIME) => backlog.refuses(deps, runtime) };
 }
 

@@ -9,6 +9,8 @@ export interface NatsProxyOptions {
   /** The real server's URL. */
   readonly target: string;
   readonly taskOfAck: (ackSubject: string) => string | undefined;
+  /** Told the subject of each publish that changes nothing. */
+  readonly reads?: (subject: string) => void;
   /** The point that a write is. */
   readonly pointOf: (write: NatsWrite, of: { body: Buffer; subject: string; socket: Socket }) => Point;
   readonly before: (point: Point) => Promise<Verdict>;
@@ -83,9 +85,10 @@ class Link {
 
   async #fromClient(frame: Frame): Promise<void> {
     const [subject = "", reply] = frame.args;
-    const { taskOfAck, pointOf, before } = this.#options;
+    const { taskOfAck, reads, pointOf, before } = this.#options;
     const publishes = frame.op === "PUB" || frame.op === "HPUB";
     const write = publishes ? natsWrite(subject, frame.body, taskOfAck) : undefined;
+    if (publishes && write === undefined) reads?.(subject);
     if (write === undefined) return this.#send(this.#server, frame.raw);
 
     const point = pointOf(write, { body: frame.body, subject, socket: this.#client });

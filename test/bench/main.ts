@@ -1,0 +1,38 @@
+/**
+ * Measures the product on this machine: `npm run bench` runs all programs, `npm run bench -- steps` one of them. They
+ * print tables and judge nothing (docs/benchmarks.md).
+ */
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { say } from "./print.ts";
+import { benchSteps } from "./steps.ts";
+import { benchTasks } from "./tasks.ts";
+
+const count = z.coerce.number().int().min(1);
+const options = z.object({ tasks: count, "in-flight": count, steps: count, rounds: count });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    tasks: { type: "string", default: "200" },
+    "in-flight": { type: "string", default: "64" },
+    steps: { type: "string", default: "3000" },
+    rounds: { type: "string", default: "5" },
+  },
+});
+const { tasks, "in-flight": inFlight, steps, rounds } = options.parse(values);
+
+const programs: Readonly<Record<string, () => Promise<void>>> = {
+  tasks: () => benchTasks({ tasks, inFlight }),
+  steps: () => benchSteps({ steps, rounds }),
+};
+
+const names = positionals.length > 0 ? positionals : Object.keys(programs);
+for (const name of names)
+  if (programs[name] === undefined)
+    throw new Error(`${name}: expected one of ${Object.keys(programs).join(", ")}`);
+process.env.NATS_SERVER_BIN ??= await findNatsServer(say);
+for (const name of names) {
+  console.log(`\n# ${name}\n`);
+  await programs[name]?.();
+}
