@@ -157,32 +157,30 @@ export function additionTo(
   of: { readonly version: number; readonly former?: ArtifactRef | undefined },
 ): Addition {
   const list = listOf(name, parts);
-  const artifact = `artifact ${JSON.stringify(name)}`;
-  if (list.length === 0) throw new ArtifactError(`${artifact}: expected a part, got none`);
+  if (list.length === 0) throw new ArtifactError(`${artifact(name)}: expected a part, got none`);
   const named = list.find((part) => part.mediaType !== undefined)?.mediaType;
-  const mediaType = of.former?.mediaType ?? named ?? "text/plain";
   const filename = list.find((part) => part.filename !== undefined)?.filename;
+  const mediaType = of.former?.mediaType ?? named ?? "text/plain";
   const own = labelOf(name, { mediaType, ...(filename !== undefined && { filename }) });
-  const label = { ...own, name: of.former?.name ?? own.name };
-  const blobs = list.map((part) => {
-    if (!("text" in part) && !("bytes" in part))
-      throw new ArtifactError(`${artifact}: expected text or bytes to append, got data`);
-    if (part.mediaType !== undefined && part.mediaType !== mediaType)
-      throw new ArtifactError(
-        `${artifact}: mediaType: expected ${JSON.stringify(mediaType)} as before, or none, got ${JSON.stringify(part.mediaType)}`,
-      );
-    if (part.filename !== undefined && plainName(part.filename) !== label.name)
-      throw new ArtifactError(
-        `${artifact}: filename: expected ${JSON.stringify(label.name)} as before, or none, got ${JSON.stringify(part.filename)}`,
-      );
-    return blobOf(name, part);
-  });
-  const size = blobs.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  const label = { ...own, name: of.former?.name ?? own.name, version: of.version };
+  for (const part of list) checkAppended(name, part, label);
+  const blobs = list.map((part) => blobOf(name, part).bytes);
+  const size = blobs.reduce((sum, { byteLength }) => sum + byteLength, 0);
   checkSize(name, size + (of.former?.sizeBytes ?? 0));
-  return {
-    label: { ...label, version: of.version },
-    bytes: Buffer.concat(blobs.map(({ bytes }) => bytes)),
+  return { label, bytes: Buffer.concat(blobs) };
+}
+
+function checkAppended(name: string, part: Part, label: Label): void {
+  if (!("text" in part) && !("bytes" in part))
+    throw new ArtifactError(`${artifact(name)}: expected text or bytes to append, got data`);
+  const same = (field: "mediaType" | "filename", expected: string, got: string) => {
+    if (got !== expected)
+      throw new ArtifactError(
+        `${artifact(name)}: ${field}: expected ${JSON.stringify(expected)} as before, or none, got ${JSON.stringify(got)}`,
+      );
   };
+  if (part.mediaType !== undefined) same("mediaType", label.mediaType, part.mediaType);
+  if (part.filename !== undefined) same("filename", label.name, plainName(part.filename) || label.id);
 }
 
 /** The whole artifact: what there was, and right after it what is added. */

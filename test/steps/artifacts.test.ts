@@ -143,6 +143,8 @@ describe("an artifact that grows", () => {
       [first, { text: "x", filename: "other.md" }],
       /filename: expected "all.md" as before, or none, got "other.md"/,
     );
+    const nameless = { text: "x", filename: "a/" };
+    assert.equal((await given([nameless, nameless])).artifacts[0]?.name, "report");
     await refused([{ data: [1] }], /expected text or bytes to append, got data/);
     await refused([[]], /expected a part, got none/);
   });
