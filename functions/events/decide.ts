@@ -8,6 +8,8 @@ import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
 const MAX_TEXT = 2_000;
 /** The longest code of an error, in characters: executors may use codes of their own. */
 const MAX_CODE = 100;
+/** The largest reference to an artifact that is kept, in bytes as JSON: each run reads them all. */
+export const MAX_REF_BYTES = 4_096;
 /** How close texts about the progress may follow each other, in milliseconds. */
 const MIN_PAUSE_MS = 1_000;
 /** And as a part of the time for which the child has been at work: a year of progress is then some 1,400 texts. */
@@ -130,7 +132,8 @@ function newsOf(
     case "artifact": {
       if (event.artifact === undefined || told?.artifacts.has(Math.max(1, event.revision))) return undefined;
       if ((told?.artifacts.size ?? 0) >= MAX_CHILD_ARTIFACTS) return undefined;
-      return { artifact: JSON.stringify(event.artifact) };
+      const artifact = JSON.stringify(event.artifact);
+      return Buffer.byteLength(artifact) > MAX_REF_BYTES ? undefined : { artifact };
     }
     default: {
       if (child.progress !== true || event.content === "") return undefined;

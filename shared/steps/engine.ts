@@ -265,6 +265,11 @@ export class Engine {
     await this.still();
   }
 
+  /** The handler is told something new: what it says of it is no repetition. */
+  told(): void {
+    this.#news = true;
+  }
+
   /** Resolves only while the run goes on. */
   async still(): Promise<void> {
     if (this.#closed) await never();

@@ -45,6 +45,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "./sluice agents": { says: /^digest +local-digest +listening(.*\n)*echo +local-echo +listening/m },
   './sluice ask digest "any text, or JSON"': { says: DIGESTED },
   './sluice ask digest "Twelve green bottles, hanging on the wall"': { says: DIGESTED },
+  './sluice ask relay "local-digest Twelve green bottles"': { says: DIGESTED },
   "./sluice ask exec date": { says: /^completed\ndate: exit code 0\n.*UTC/m },
   "./sluice status": { says: /^task_[0-9a-f]{24} +completed +local-(exec|weather) /m },
   "./sluice ask greeter Ada": {

@@ -414,6 +414,28 @@ describe("progress", () => {
     );
   });
 
+  test("is passed on though the handler has yet to go through other open steps", async () => {
+    const t = await start(
+      async (step) => {
+        const bob = ask(step, { onStatus: (text) => step.status(text) });
+        await Promise.race([bob, step.sleep("night", "8h")]);
+        await step.delegate("cat", { to: "acme-cat", skill: "cat/task", message: "too" });
+        return (await bob).text;
+      },
+      { policy: { statusEverySec: 0 } },
+    );
+    const bob = await t.delegation("bob");
+    await bob.accept();
+    await t.skip("8h");
+    const cat = await t.delegation("cat");
+    await bob.status("one");
+    await t.untilWaiting();
+    assert.equal(t.events.at(-1)?.content, "one");
+    await cat.complete();
+    await bob.complete("done");
+    assert.equal((await t.outcome()).text, "done");
+  });
+
   test("that nobody wants is neither stored nor wakes anybody", async () => {
     const t = await start((step) => ask(step));
     const bob = await t.delegation();

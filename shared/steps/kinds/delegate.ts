@@ -112,6 +112,7 @@ async function heardOf(engine: Engine, id: string, delegation: Delegation, asked
       passed = news.revision;
       const content = await durable(values.text(news.kept));
       await engine.still();
+      engine.told();
       asked.onStatus?.(content);
     } else if (until <= clock.now()) {
       const late = await giveUp(engine, id, delegation);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { type Decision, decide } from "../../../functions/events/decide.ts";
+import { type Decision, decide, MAX_REF_BYTES } from "../../../functions/events/decide.ts";
 import { childMessageId, outcome } from "../../../shared/tasks/delegation.ts";
 import { fold } from "../../../shared/tasks/fold.ts";
 import type { Entry } from "../../../shared/tasks/items.ts";
@@ -194,6 +194,24 @@ describe("an event", () => {
     done.hear(result, 1);
     assert.deepEqual(done.hear(accepted, 1), { kind: "known", step: "bob" });
   });
+});
+
+test("an artifact is put once, and only if its reference is of a size that references have", () => {
+  const log = new Log();
+  const artifact = (name: string) => ({
+    id: "a",
+    name,
+    mediaType: "text/plain",
+    digest: `sha256:${"0".repeat(64)}`,
+    sizeBytes: 1,
+    uri: "u",
+    bucket: "a2a-artifacts",
+    key: "tasks/task_b/a/a",
+  });
+  const room = MAX_REF_BYTES - JSON.stringify(artifact("")).length;
+  const hear = (revision: number, length: number) =>
+    log.hear(eventOf("artifact", { revision, artifact: artifact("x".repeat(length)) }), 1).kind;
+  assert.deepEqual([hear(2, room), hear(2, room), hear(3, room + 1)], ["put", "known", "known"]);
 });
 
 function textOf(log: Log): string {
