@@ -162,6 +162,47 @@ describe("a task that waits for a slot", () => {
   });
 });
 
+describe("a slot that nobody has handed on, for its worker died", () => {
+  /** The first task holds the only slot for so many turns; its worker dies when it has given it up. */
+  const orphaned = async (turns: number, copies?: () => readonly number[]) => {
+    let dying = true;
+    const load = new SlotLoad((step, times) => holdSlot(step, Number(times) || 1), {
+      max: 1,
+      fate: ({ kind }) => {
+        if (!dying || kind !== "store.settle") return undefined;
+        dying = false;
+        return "after";
+      },
+      ...(copies && { copies }),
+    });
+    await load.admit("a", String(turns));
+    for (const from of ["b", "c"]) await load.admit(from);
+    const isFree = async () => !dying && (await load.slots()).live.size === 0;
+    await load.until("the slot is free", isFree, false);
+    return load;
+  };
+
+  test("is given to the one that is next, although it is another's hint that comes late", async () => {
+    let hints = 0;
+    const load = await orphaned(1, () => (++hints === 3 ? [0, 10_000] : [0]));
+    await load.simulation.advance(10_000);
+    assert.equal(load.begun.length, 3, "the other one is let in after it");
+    assert.deepEqual(
+      load.begun,
+      load.tasks.map(({ id }) => id),
+    );
+    await load.end(false);
+  });
+
+  test("is handed on by the sweep within a minute, however seldom it looks at those who wait", async () => {
+    const load = await orphaned(150);
+    assert.equal(load.begun.length, 1);
+    await load.simulation.advance(MINUTE);
+    assert.equal(load.begun.length, 2);
+    await load.end(false);
+  });
+});
+
 describe("a limit that changes under way", () => {
   const busy = async (max: number, tasks: number) => {
     const load = new SlotLoad((step) => holdSlot(step, 50), { max });
