@@ -8,6 +8,7 @@ import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord, receives } from "../batch.ts";
 import { hinter, teller, wire } from "../wiring.ts";
 import { events } from "./events.ts";
+import { inOrder } from "./in-order.ts";
 
 const wiring = wire("events", deployment);
 const deps = { ...wiring, hint: hinter(), tell: teller(wiring) };
@@ -20,10 +21,11 @@ const intakeDeps = {
 };
 
 /** Takes in the events that the bridge has forwarded. */
-export const handler = middy((event: SQSEvent) =>
-  eachRecord(event, wiring.telemetry, (record) =>
+export const handler = middy((event: SQSEvent) => {
+  const ordered = inOrder(event, (record) =>
     intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES }),
-  ),
-)
+  );
+  return eachRecord(ordered.event, wiring.telemetry, ordered.take);
+})
   .use(injectLambdaContext(wiring.telemetry.logger))
   .use(publishMetrics(wiring.telemetry));

@@ -91,6 +91,8 @@ test("a task with one step and no progress, of an agent without a limit", async 
 });
 
 test("the same of an agent with a limit", async () => {
+  // A sandbox that has just begun looks once how many of the agent's tasks wait.
+  await done("counted-limited", { steps: 1, bytes: 100 });
   const passed = await task("counted-limited", { steps: 1, bytes: 100 });
   const { requests, writes, reads } = usageOf(ofPart(passed, "dynamodb"));
   assert.deepEqual({ requests, writes, reads }, documented.get("the same with `maxConcurrent` set"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, describe, test } from "node:test";
 import * as z from "zod";
 import type { Step } from "../../shared/agents/index.ts";
-import type { WorkHint } from "../../shared/tasks/messages.ts";
+import { hintOf as hintAt, type WorkHint } from "../../shared/tasks/messages.ts";
 import { type Documented, documentedCosts } from "../support/documented.ts";
 import { itemBytes, rawItem, writeUnits } from "../support/item-size.ts";
 import { Meter, ofPart, type Passed, usageOf } from "../support/meter.ts";
@@ -104,7 +104,7 @@ function requests(count: number): Promise<unknown> {
 async function hintOf(taskId: string): Promise<WorkHint> {
   const head = await probe.world.store.head(taskId);
   assert.ok(head);
-  return { taskId, epoch: head.epoch, beat: head.beat };
+  return hintAt(head);
 }
 
 describe("a step", () => {

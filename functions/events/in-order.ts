@@ -1,0 +1,39 @@
+import type { SQSEvent, SQSRecord } from "aws-lambda";
+import { forwarded } from "../../shared/tasks/messages.ts";
+
+/** The order of its stream, and what it speaks of: the executor's task. */
+function positionOf({ body }: SQSRecord): { readonly seq: number; readonly task: string } {
+  const { seq, subject } = forwarded.parse(JSON.parse(body));
+  return { seq, task: subject.slice(0, subject.lastIndexOf(".")) };
+}
+
+/**
+ * Puts the records of a batch into the order of their stream, and lets those of one task be taken one after the other:
+ * once a task's end is known nothing is added, and some executors tell of their artifacts in events of their own alone.
+ *
+ * @param take takes one record
+ * @returns the batch in order, and what takes its records, each when those before it of the same task are done
+ */
+export function inOrder(
+  event: SQSEvent,
+  take: (record: SQSRecord) => Promise<void>,
+): { readonly event: SQSEvent; readonly take: (record: SQSRecord) => Promise<void> } {
+  const positions = new Map(event.Records.map((record) => [record, positionOf(record)]));
+  const Records = [...event.Records].sort(
+    (a, b) => (positions.get(a)?.seq ?? 0) - (positions.get(b)?.seq ?? 0),
+  );
+  const before = new Map<string, Promise<void>>();
+  return {
+    event: { ...event, Records },
+    take(record) {
+      const task = positions.get(record)?.task ?? "";
+      const taken = (before.get(task) ?? Promise.resolve()).then(() => take(record));
+      // What goes wrong with one is not the next one's trouble.
+      before.set(
+        task,
+        taken.catch(() => {}),
+      );
+      return taken;
+    },
+  };
+}
