@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { startTask } from "sluice/testing";
 import echo, { echo as answer } from "../../agents/echo.ts";
 import { readMessage } from "../../shared/wire/index.ts";
+import { dieAtEachWrite } from "../support/kill-points.ts";
 
 const outcomeOf = (a2a: unknown) => answer(readMessage(a2a));
 
@@ -28,3 +29,15 @@ test("a task is answered", async () => {
   const { state, text } = await t.outcome();
   assert.deepEqual([state, text], ["TASK_STATE_COMPLETED", "hi"]);
 });
+
+for (const when of ["before", "after"] as const)
+  test(`whichever write a process dies ${when}, the task ends with the same events`, async () => {
+    await dieAtEachWrite({
+      agent: echo,
+      start: { text: "hi" },
+      when,
+      play: (task) => task.outcome(),
+      eventsOf: (events) =>
+        events.map(({ revision, kind, state, content }) => [revision, kind, state, content]),
+    });
+  });

@@ -4,6 +4,7 @@ import { startTask } from "sluice/testing";
 import * as z from "zod";
 import exec, { settings } from "../../agents/exec.ts";
 import { MAX_ARG_LENGTH, MAX_ARGS } from "../../agents/parts/command.ts";
+import { dieAtEachWrite } from "../support/kill-points.ts";
 
 const node = process.execPath;
 const commands = {
@@ -98,3 +99,15 @@ test("settings: argv alone, or with what a task may add; anything else is refuse
     assert.equal(settings.safeParse({ commands: wrong }).success, false, JSON.stringify(wrong));
   assert.equal(settings.safeParse({ command: {} }).success, false);
 });
+
+for (const when of ["before", "after"] as const)
+  test(`whichever write a process dies ${when}, the task ends with the same events`, async () => {
+    await dieAtEachWrite({
+      agent: exec,
+      start: { text: "hello", settings: { commands: { hello: ["echo", "hello"] } } },
+      when,
+      play: (task) => task.outcome(),
+      eventsOf: (events) =>
+        events.map(({ revision, kind, state, content }) => [revision, kind, state, content]),
+    });
+  });
