@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { failureOf } from "../shared/steps/kinds/delegate-outcome.ts";
+import { outcome } from "../shared/tasks/delegation.ts";
 import type { Waiting } from "../shared/tasks/fold.ts";
 import type { Entry, StoredStep } from "../shared/tasks/items.ts";
 import { isTerminal } from "../shared/wire/index.ts";
@@ -42,10 +44,10 @@ const approval = z.object({ approve: z.boolean(), denyReason: z.string().optiona
 export async function timelineOf(record: TaskRecord, now: number): Promise<StepLine[]> {
   const { view, entries } = record;
   const opened = firstOpened(entries);
-  const denied = await denials(record);
+  const failed = await failures(record);
   const lines = [
     ...[...view.steps.values()].map((step) => storedLine(step, opened.get(step.name))),
-    ...[...view.open.values()].map((step) => openLine(record, step, { now, opened, denied })),
+    ...[...view.open.values()].map((step) => openLine(record, step, { now, opened, failed })),
     ...runningLine(record),
   ];
   const last = Number.POSITIVE_INFINITY;
@@ -79,15 +81,14 @@ function storedLine(step: StoredStep & { readonly at: number }, openedAt: number
 interface Known {
   readonly now: number;
   readonly opened: ReadonlyMap<string, number>;
-  readonly denied: ReadonlyMap<string, string>;
+  /** How those have failed whose failure is no entry of its own. */
+  readonly failed: ReadonlyMap<string, StepLine["error"]>;
 }
 
-function openLine(record: TaskRecord, step: Waiting, { now, opened, denied }: Known): StepLine {
+function openLine(record: TaskRecord, step: Waiting, { now, opened, failed }: Known): StepLine {
   const { view, head } = record;
   const { name, kind, until, child } = step;
-  const answer = view.answers.get(name);
-  const denial = denied.get(name);
-  const over = answer?.at ?? (kind === "sleep" && isOver(record, step, now) ? until : undefined);
+  const over = overAt(record, step, now);
   const line: StepLine = {
     ...BLANK,
     name,
@@ -98,16 +99,10 @@ function openLine(record: TaskRecord, step: Waiting, { now, opened, denied }: Kn
     until: until ?? null,
     error: step.error ?? null,
   };
-  if (over !== undefined && denial === undefined)
-    return { ...line, state: "done", endedAt: over, until: null };
-  if (over !== undefined)
-    return {
-      ...line,
-      state: "failed",
-      endedAt: over,
-      until: null,
-      error: { name: "ApprovalDenied", message: denial ?? "" },
-    };
+  if (over !== undefined) {
+    const error = failed.get(name) ?? null;
+    return { ...line, state: error === null ? "done" : "failed", endedAt: over, until: null, error };
+  }
   const asks = kind === "ask" || kind === "approve";
   if (isEnded(record) || (asks && view.question?.name !== name))
     return { ...line, state: "dropped", until: null };
@@ -116,6 +111,16 @@ function openLine(record: TaskRecord, step: Waiting, { now, opened, denied }: Kn
   if (kind === "run" && head.waiting !== true && (until ?? 0) <= now)
     return { ...line, state: "running", until: null, attempts: line.attempts + 1 };
   return line;
+}
+
+/** When the waiting of a step was over: its answer came, its executor's last word, or its time. */
+function overAt(record: TaskRecord, step: Waiting, now: number): number | undefined {
+  const { view } = record;
+  const answer = view.answers.get(step.name);
+  if (answer !== undefined) return answer.at;
+  const told = view.heard.get(step.name);
+  if (told?.outcome !== undefined) return told.at;
+  return step.kind === "sleep" && isOver(record, step, now) ? step.until : undefined;
 }
 
 /** That a sleep is over is written down nowhere; somebody must have gone on since, or be at it. */
@@ -138,13 +143,23 @@ export function isEnded({ head, view }: Pick<TaskRecord, "head" | "view">): bool
   return view.end !== undefined || isTerminal(head.state);
 }
 
-/** The approvals that were denied, and why. */
-async function denials({ view, text }: TaskRecord): Promise<Map<string, string>> {
-  const denied = new Map<string, string>();
-  for (const [name, { value }] of view.answers) {
-    if (view.open.get(name)?.kind !== "approve") continue;
-    const answer = approval.safeParse(JSON.parse((await text(value)) ?? "null")).data;
-    if (answer?.approve === false) denied.set(name, answer.denyReason || "approval was denied");
+/** The approvals that were denied, and the delegations that came to nothing, with what their handler is thrown. */
+async function failures({ view, text }: TaskRecord): Promise<Map<string, StepLine["error"]>> {
+  const failed = new Map<string, StepLine["error"]>();
+  for (const { name, kind, child } of view.open.values()) {
+    const answer = view.answers.get(name);
+    const told = view.heard.get(name)?.outcome;
+    if (kind === "approve" && answer !== undefined) {
+      const read = approval.safeParse(JSON.parse((await text(answer.value)) ?? "null")).data;
+      if (read?.approve === false)
+        failed.set(name, { name: "ApprovalDenied", message: read.denyReason || "approval was denied" });
+    }
+    if (child !== undefined && told !== undefined) {
+      const read = outcome.safeParse(JSON.parse((await text(told)) ?? "null")).data;
+      const error = read && failureOf(name, child, read);
+      if (error !== undefined)
+        failed.set(name, { name: error.name, code: error.code, message: error.message });
+    }
   }
-  return denied;
+  return failed;
 }

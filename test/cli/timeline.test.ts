@@ -5,7 +5,9 @@ import * as z from "zod";
 import { readRecord } from "../../cli/record.ts";
 import { type StepLine, timelineOf } from "../../cli/timeline.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
+import { Crashes } from "../../testing/crashes.ts";
 import { Simulation } from "../../testing/simulation.ts";
+import { TestTask } from "../../testing/task.ts";
 
 const HOUR = 3_600_000;
 
@@ -183,4 +185,42 @@ test("a delegation waits for its executor", async () => {
     [line?.state, line?.waitsFor, line?.skill, line?.until],
     ["waiting", "acme-exec", "exec/task", until],
   );
+});
+
+test("a delegation that is over is done or failed, though no entry of its step says so", async () => {
+  const simulation = new Simulation(
+    agentOf(async (step) => {
+      const ask = (name: string) => step.delegate(name, { to: "acme-bob", skill: "bob/task", message: name });
+      await ask("well");
+      await ask("badly").catch(() => {});
+      await step.sleep("rest", "1h");
+    }),
+  );
+  const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "local-cli" });
+  const task = new TestTask({ id: taskId, from: "local-cli", simulation, crashes: new Crashes() });
+  const read = async () => {
+    const stack = { label: "the test", ...simulation, [Symbol.dispose]: () => {} };
+    return timelineOf(await readRecord(stack, taskId), simulation.clock.now());
+  };
+  const well = await task.delegation("well");
+  await well.accept();
+  await simulation.advance(HOUR);
+  assert.deepEqual((await read()).map(brief), ["well delegate waiting 1"]);
+  await well.complete("fine");
+  await (await task.delegation("badly")).fail("overloaded", "too much");
+  for (const rest of ["waiting", "done"]) {
+    const lines = await read();
+    assert.deepEqual(lines.map(brief), [
+      "well delegate done 1",
+      "badly delegate failed 1",
+      `rest sleep ${rest} 1`,
+    ]);
+    assert.equal((lines[0]?.endedAt ?? 0) - (lines[0]?.beganAt ?? 0), HOUR);
+    assert.equal(lines[1]?.error?.code, "overloaded");
+    assert.match(
+      lines[1]?.error?.message ?? "",
+      /acme-bob has ended the task as TASK_STATE_FAILED.*too much$/,
+    );
+    await task.outcome();
+  }
 });
