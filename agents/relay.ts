@@ -16,6 +16,25 @@ const request = z.strictObject({
   message: z.unknown().refine((message) => message !== undefined, "expected a message"),
 });
 
+/**
+ * The names under which artifacts are given out: the ids that they have, of the characters that ids of ours have. Two
+ * that are the same then are numbered.
+ */
+function namesOf(artifacts: readonly Pick<DelegatedArtifact, "id">[]): string[] {
+  const taken = new Set<string>();
+  for (const { id } of artifacts) {
+    const plain =
+      id
+        .replace(/[^A-Za-z0-9_-]+/g, "-")
+        .slice(0, 100)
+        .replace(/^-+|-+$/g, "") || "artifact";
+    let name = plain;
+    for (let n = 2; taken.has(name); n++) name = `${plain}-${n}`;
+    taken.add(name);
+  }
+  return [...taken];
+}
+
 /** `{ to, skill, message }` as data, or a text: the runtime, then the message. */
 export const input = z.preprocess((given) => {
   if (typeof given !== "string") return given;
@@ -49,6 +68,7 @@ export default defineAgent({
           onStatus: (progress) => step.status(`${to}: ${progress}`),
         });
 
+        const names = namesOf(artifacts.slice(0, MAX_ARTIFACTS));
         const left: string[] = [];
         for (const [index, artifact] of artifacts.entries()) {
           const why = kept(artifact, index);
@@ -60,7 +80,7 @@ export default defineAgent({
           const base64 = await step.run(`fetch ${index + 1}`, async () =>
             Buffer.from(await artifact.bytes()).toString("base64"),
           );
-          await step.artifact(/[A-Za-z0-9]/.test(artifact.id) ? artifact.id.slice(0, 100) : "artifact", {
+          await step.artifact(names[index] ?? "artifact", {
             bytes: Buffer.from(base64, "base64"),
             mediaType: PLAIN.test(artifact.mediaType) ? artifact.mediaType : "application/octet-stream",
             filename: artifact.name.slice(0, 255),

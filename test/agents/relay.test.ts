@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { type StartOptions, startTask } from "sluice/testing";
 import relay, { input } from "../../agents/relay.ts";
+import { artifactRef, resultEvent, taskIdOf } from "../../shared/wire/index.ts";
+import { Simulation } from "../../testing/simulation.ts";
 import { dieAtEachWrite } from "../support/kill-points.ts";
 
 const start = (options: StartOptions) => startTask(relay, { neighbours: ["digest"], ...options });
@@ -63,6 +66,61 @@ test("no more than twenty artifacts are passed on, and the text says so", async 
     const { text, artifacts: given } = await t.outcome();
     assert.equal(given.length, 20);
     assert.equal(text, count === 20 ? "done" : "done\n\nNot passed on: a21.txt (more than 20 artifacts)");
+  }
+});
+
+test("artifacts are passed on whatever ids they have", async () => {
+  for (const [ids, expected] of [
+    [
+      ["a.b", "a b", "a-b"],
+      ["a-b", "a-b-2", "a-b-3"],
+    ],
+    [
+      ["a#2", "a", "a"],
+      ["a-2", "a", "a-3"],
+    ],
+    [
+      [`${"a".repeat(99)}\u{1f600}`, "a".repeat(99)],
+      ["a".repeat(99), `${"a".repeat(99)}-2`],
+    ],
+    [
+      ["\u2026", "artifact", "hand on", "fetch 4"],
+      ["artifact", "artifact-2", "hand-on", "fetch-4"],
+    ],
+  ] as const) {
+    const simulation = new Simulation(relay);
+    const a2a = { parts: [{ data: { to: "acme-bob", skill: "bob/task", message: "" } }] };
+    const { taskId } = await simulation.admit({ skill: "task", a2a, from: "local-cli" });
+    const sent = () => simulation.messenger.sent[0];
+    await simulation.until("it is handed on", () => sent() !== undefined);
+    const { messageId } = JSON.parse(sent()?.body ?? "");
+    const child = {
+      taskId: taskIdOf("test-relay", "acme-bob", messageId),
+      from: "test-relay",
+      to: "acme-bob",
+    };
+    const artifacts = ids.map((id, n) => {
+      const bytes = Buffer.from(id);
+      const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+      const of = { id: `x${n}`, name: "x", mediaType: "text/plain", digest, sizeBytes: bytes.byteLength };
+      const ref = artifactRef(child.taskId, of);
+      simulation.messenger.objects.set(ref.key, bytes);
+      return { ...ref, id };
+    });
+    const result = {
+      state: "TASK_STATE_COMPLETED",
+      content: "",
+      artifacts,
+      metrics: {},
+      revision: 2,
+    } as const;
+    await simulation.event(resultEvent({ ...child, messageId }, result, simulation.createdAt()));
+    const last = () => simulation.publisher.events(taskId).at(-1)?.event;
+    await simulation.until("the end", () => last()?.kind === "result");
+    assert.deepEqual(
+      last()?.result?.artifacts.map(({ id }) => id),
+      expected,
+    );
   }
 });
 
