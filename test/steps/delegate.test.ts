@@ -130,6 +130,19 @@ describe("step.delegate", () => {
     assert.equal(new Set(sent().map(({ body }) => body)).size, 1);
   });
 
+  test("is no larger when it is sent again", async () => {
+    let runs = 0;
+    const simulation = new Simulation(
+      agentOf((step) => ask(step, { message: "x".repeat(runs++ === 0 ? 1 : 1_000_000) })),
+      { fate: ({ kind }) => (kind === "messenger.send" && runs === 1 ? "before" : undefined) },
+    );
+    const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "adam" });
+    const last = () => simulation.publisher.events(taskId).at(-1)?.event;
+    await simulation.until("the end", () => last()?.kind === "result");
+    assert.match(last()?.error?.message ?? "", /message of step "bob": expected at most 1000000 bytes/);
+    assert.deepEqual(simulation.messenger.sent, []);
+  });
+
   test("takes messages of every form, and refuses what is none", async () => {
     const bytes = Buffer.from("x");
     for (const [message, parts] of [
@@ -314,6 +327,43 @@ describe("a delegation's end", () => {
     assert.ok(bob.cancelled);
     await bob.cancel();
     assert.match((await t.outcome()).text, /^timeout -/);
+  });
+
+  test("its time is over before it could be sent: it never is", async () => {
+    let dies = true;
+    const simulation = new Simulation(
+      agentOf((step) => failure(ask(step, { timeout: "10s" }))),
+      {
+        fate: ({ kind }) => {
+          if (!dies || kind !== "messenger.send") return undefined;
+          dies = false;
+          return "before";
+        },
+      },
+    );
+    const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "adam" });
+    const last = () => simulation.publisher.events(taskId).at(-1)?.event;
+    await simulation.until("the end", () => last()?.kind === "result");
+    assert.equal(last()?.content, `timeout -: step "bob": ${BOB} was not done within 10 s`);
+    assert.deepEqual(simulation.messenger.sent, []);
+  });
+
+  test("its time is over while NATS is out of reach", async () => {
+    const simulation = new Simulation(agentOf((step) => failure(ask(step, { timeout: "2s" }))));
+    simulation.messenger.send = async () => {
+      // As long as a real outage, for the pauses between are real.
+      await simulation.advance(500);
+      throw new Error("no server");
+    };
+    const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "adam" });
+    const last = () => simulation.publisher.events(taskId).at(-1)?.event;
+    await simulation.until("the end", () => last()?.kind === "result");
+    assert.equal(last()?.content, `timeout -: step "bob": ${BOB} was not done within 2 s`);
+  });
+
+  test("of less than a second is said as it is", async () => {
+    const t = await start((step) => failure(ask(step, { timeout: "500ms" })));
+    assert.match((await t.outcome()).text, /was not done within 0.5 s$/);
   });
 
   test("gets less time than is left, and the task can still say that it was too little", async () => {

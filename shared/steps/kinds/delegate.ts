@@ -7,7 +7,7 @@ import type { Child } from "../../tasks/items.ts";
 import type { Outgoing } from "../../wire/index.ts";
 import { durable } from "../durable.ts";
 import type { Done, Engine } from "../engine.ts";
-import { reviveError, type StoredError } from "../failures.ts";
+import { describeError, reviveError, type StoredError } from "../failures.ts";
 import { type Asked, askedOf, checkSize } from "./delegate-options.ts";
 import { outcomeOf } from "./delegate-outcome.ts";
 
@@ -22,7 +22,7 @@ type Delegation = Waiting & { readonly child: Child };
  * until anything is heard of it: its id makes it one.
  */
 export async function delegateStep(engine: Engine, id: string, options: DelegateOptions): Promise<Done> {
-  const { view, head } = engine;
+  const { view, clock } = engine;
   const asked = askedOf(engine, id, options);
   let open = view.open.get(id);
   if (open === undefined) {
@@ -35,8 +35,27 @@ export async function delegateStep(engine: Engine, id: string, options: Delegate
   if (child === undefined)
     throw new TypeError(`step ${JSON.stringify(id)}: it does not say what it waits for`);
   const delegation = { ...open, child };
-  if (!view.heard.has(id)) await send(engine, childTask(head, delegation, requestOf(engine, asked)));
+  // When its time is over nobody waits for it any more; if it was sent before, its `accepted` cancels it.
+  if (!view.heard.has(id) && clock.now() < endOf(delegation)) await sendTask(engine, id, delegation, asked);
   return await heardOf(engine, id, delegation, asked);
+}
+
+function endOf({ until = Number.POSITIVE_INFINITY }: Waiting): number {
+  return until;
+}
+
+/** Sends the task, for as long as its own time and the invocation's allow: it is no use to anybody later. */
+async function sendTask(engine: Engine, id: string, delegation: Delegation, asked: Asked): Promise<void> {
+  const { head, clock, limit, delegating } = engine;
+  const message = childTask(head, delegation, requestOf(engine, asked));
+  checkSize(id, message);
+  const last = Math.min(limit, endOf(delegation));
+  const until = () => last;
+  const sent = insist(() => delegating.messenger.send(message, head.traceparent), { now: clock.now, until });
+  if (last === limit) return await durable(sent);
+  await sent.catch((error: unknown) =>
+    engine.warn("a task could not be handed on in time", { step: id, errorName: describeError(error).name }),
+  );
 }
 
 function requestOf({ delegating }: Engine, { a2a }: Asked) {
@@ -88,14 +107,15 @@ function refusal({ head, delegating }: Engine, id: string, asked: Asked): Stored
   return { name, code: "unauthorized_target", message };
 }
 
-async function send({ clock, limit, head, delegating }: Engine, message: Outgoing): Promise<void> {
+async function cancel({ clock, limit, head, delegating }: Engine, message: Outgoing): Promise<void> {
   const patience = { now: clock.now, until: () => limit };
   await durable(insist(() => delegating.messenger.send(message, head.traceparent), patience));
 }
 
 async function heardOf(engine: Engine, id: string, delegation: Delegation, asked: Asked): Promise<Done> {
   const { view, lot, clock, values } = engine;
-  const { until = Number.POSITIVE_INFINITY, child } = delegation;
+  const { child } = delegation;
+  const until = endOf(delegation);
   /** The revision of the last text that was passed on. */
   let passed = 0;
   const text = () => {
@@ -125,6 +145,11 @@ async function heardOf(engine: Engine, id: string, delegation: Delegation, asked
   }
 }
 
+/** With a tenth at most. */
+function secondsOf(ms: number): number {
+  return Math.round(Math.max(0, ms) / 100) / 10;
+}
+
 /**
  * Cancels what takes too long, then stores that it did; unless its end has come meanwhile, or that it was accepted, for
  * then it is still to be cancelled.
@@ -137,9 +162,12 @@ async function giveUp(
   const { view, clock, head, writer } = engine;
   const told = view.heard.get(id);
   if (told?.taskId !== undefined)
-    await send(engine, cancelMessage(head, { to: child.to, taskId: told.taskId }, told, "it took too long"));
+    await cancel(
+      engine,
+      cancelMessage(head, { to: child.to, taskId: told.taskId }, told, "it took too long"),
+    );
   const ms = Math.max(0, Math.round(clock.now() - since));
-  const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${Math.round((until - since) / 1_000)} s`;
+  const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${secondsOf(until - since)} s`;
   const error = { name: "DelegationError", code: "timeout", message };
   const changed = () => {
     const now = view.heard.get(id);
