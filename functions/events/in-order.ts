@@ -1,10 +1,19 @@
 import type { SQSEvent, SQSRecord } from "aws-lambda";
 import { forwarded } from "../../shared/tasks/messages.ts";
 
-/** The order of its stream, and what it speaks of: the executor's task. */
-function positionOf({ body }: SQSRecord): { readonly seq: number; readonly task: string } {
-  const { seq, subject } = forwarded.parse(JSON.parse(body));
-  return { seq, task: subject.slice(0, subject.lastIndexOf(".")) };
+const position = forwarded.pick({ seq: true, subject: true });
+
+/**
+ * The order of its stream, and what it speaks of: the executor's task. A record that is none of the bridge's has a
+ * place of its own: whoever takes it finds out, and the others of its batch do not suffer for it.
+ */
+function positionOf({ body, messageId }: SQSRecord): { readonly seq: number; readonly task: string } {
+  try {
+    const { seq, subject } = position.parse(JSON.parse(body));
+    return { seq, task: subject.slice(0, subject.lastIndexOf(".")) };
+  } catch {
+    return { seq: 0, task: messageId };
+  }
 }
 
 /**

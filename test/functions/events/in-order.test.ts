@@ -64,3 +64,20 @@ test("one that fails lets the next of its task through", async () => {
   );
   assert.deepEqual(taken, ["t1 1", "t1 2"]);
 });
+
+test("a record that nobody can read fails alone", async () => {
+  for (const body of ["no JSON", "{}", '{"seq":"1","subject":2}']) {
+    const taken: string[] = [];
+    const broken = { ...record(1, "broken"), body };
+    const ordered = inOrder({ Records: [record(2, "t1"), broken] }, async ({ messageId, body }) => {
+      taken.push(messageId);
+      JSON.parse(body).subject.split(".");
+    });
+    const results = await Promise.allSettled(ordered.event.Records.map((one) => ordered.take(one)));
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ["rejected", "fulfilled"],
+    );
+    assert.deepEqual(taken, ["broken 1", "t1 2"]);
+  }
+});
