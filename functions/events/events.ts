@@ -6,9 +6,10 @@ import { cancelMessage, parentTaskId } from "../../shared/tasks/delegation.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
-import { readEvent, type TaskEvent } from "../../shared/wire/index.ts";
+import type { TaskEvent } from "../../shared/wire/index.ts";
 import { isSeen, type WakeDeps, wake } from "../wake.ts";
 import { type Decision, decide, type Hearing } from "./decide.ts";
+import { readTold } from "./read.ts";
 
 /** What `events` needs besides the message. */
 export interface EventsDeps extends WakeDeps {
@@ -36,7 +37,7 @@ const ACK = { ack: true } as const;
 export async function events(deps: EventsDeps, message: Delivery): Promise<Verdict> {
   const { deployment, now, timing } = deps;
   if (message.body === null) return ACK;
-  const read = readEvent(message.subject, message.body);
+  const read = readTold(message.subject, message.body);
   if (!read.ok) return { term: read.reason };
   const event = read.value;
   if (!deployment.agents.some(({ runtime }) => runtime === event.to))

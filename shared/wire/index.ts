@@ -1,7 +1,14 @@
 /** The wire as Sluice speaks it: schemas and pure functions, no I/O (docs/wire.md). */
 export { type ArtifactRef, artifactRef, readableArtifactRef, safeName } from "./artifacts.ts";
 export { type Control, controlMessage, readControl } from "./control.ts";
-export { BINDING, type Envelope, type Enveloped, readEnvelope, VERSION } from "./envelope.ts";
+export {
+  BINDING,
+  type Envelope,
+  type Enveloped,
+  readEnvelope,
+  readTimelessEnvelope,
+  VERSION,
+} from "./envelope.ts";
 export {
   acceptedEvent,
   artifactEvent,

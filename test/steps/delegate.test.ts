@@ -595,6 +595,38 @@ describe("events", () => {
     assert.equal(simulation.messenger.sent.filter(({ subject }) => /cancel$/.test(subject)).length, 0);
   });
 
+  test("that end it and cannot be read end it as failed; any other is terminated", async () => {
+    for (const [payload, said] of [
+      [{ state: "DONE" }, /payload.state: /],
+      [{ result: { Metrics: { model: "large" } } }, /payload.result.metrics.model: expected number/],
+      [{ result: { Artifacts: [{ id: "a" }] } }, /payload.result.artifacts.0.digest: expected string/],
+      ["done", /payload: /],
+    ] as const) {
+      const { simulation, taskId, child, createdAt } = await delegated();
+      const of = { revision: 2, state: "TASK_STATE_COMPLETED", content: "", metrics: {} } as const;
+      const odd = ({ subject, body }: { subject: string; body: string }) => ({
+        subject,
+        body: JSON.stringify({ ...JSON.parse(body), payload }),
+      });
+      const status = odd(statusEvent(child, { ...of, state: "TASK_STATE_WORKING" }, createdAt));
+      assert.ok("term" in (await simulation.event(status)));
+      assert.deepEqual(await simulation.event(odd(resultEvent(child, of, createdAt))), { ack: true });
+      const end = () => simulation.publisher.events(taskId).at(-1)?.event;
+      await simulation.until("the end", () => end()?.kind === "result");
+      assert.match(end()?.error?.message ?? "", /code invalid_envelope: its result cannot be read: /);
+      assert.match(end()?.error?.message ?? "", said);
+    }
+    const { simulation, child, heard, createdAt } = await delegated();
+    const forged = resultEvent(
+      { ...child, to: "acme-eve" },
+      { state: "TASK_STATE_FAILED", revision: 2, metrics: {} },
+      createdAt,
+    );
+    const body = JSON.stringify({ ...JSON.parse(forged.body), payload: 1 });
+    assert.ok("term" in (await simulation.event({ subject: forged.subject, body })));
+    assert.deepEqual(await heard(), []);
+  });
+
   test("with absurd revisions harm nobody", async () => {
     const { simulation, child, taskId, createdAt } = await delegated();
     await simulation.event(acceptedEvent(child, createdAt));
