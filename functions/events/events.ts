@@ -44,6 +44,8 @@ export async function events(deps: EventsDeps, message: Delivery): Promise<Verdi
     return { term: `${event.to} is not hosted here` };
   const found = await parentOf(deps, event);
   if (found === undefined) {
+    // What waits counts among the few that may be unacknowledged: nobody may fill that with events of nothing.
+    if (!mayBeFound(deps, event)) return { term: "no such delegation" };
     if (now() - message.storedAt > timing.controlGraceMs) return { term: "no such delegation" };
     return { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.controlGraceMs) };
   }
@@ -61,6 +63,16 @@ async function parentOf({ store }: EventsDeps, event: TaskEvent): Promise<Found 
   if (bound === undefined) return undefined;
   const parent = await store.head(bound.taskId);
   return parent === undefined ? undefined : { head: parent, step: bound.step };
+}
+
+/**
+ * Whether an event of which no delegation is known may have overtaken the one that tells it. What tells it names the
+ * message, whose task is there before it is sent; and whoever is no target of the agent has been handed nothing.
+ */
+function mayBeFound({ deployment }: EventsDeps, { kind, from, to }: TaskEvent): boolean {
+  if (kind === "accepted" || kind === "rejected") return false;
+  const targets = deployment.agents.find(({ runtime }) => runtime === to)?.policy.delegateTargets ?? [];
+  return targets.some(({ runtimeAgentId }) => runtimeAgentId === "*" || runtimeAgentId === from);
 }
 
 async function take(deps: EventsDeps, found: Found, event: TaskEvent, storedAt: number): Promise<Verdict> {

@@ -15,6 +15,7 @@ import {
   acceptedEvent,
   artifactEvent,
   artifactRef,
+  rejectedEvent,
   resultEvent,
   statusEvent,
   taskIdOf,
@@ -511,12 +512,12 @@ describe("progress", () => {
 
 describe("events", () => {
   /** A task whose only step delegates, and what makes events of it. */
-  async function delegated() {
+  async function delegated(policy = {}) {
     const agent = agentOf(async (step) => {
       const { text, artifacts } = await ask(step, { onStatus: () => {} });
       return `${text} ${artifacts.map(({ name }) => name).join()}`.trim();
     });
-    const simulation = new Simulation(agent, {});
+    const simulation = new Simulation(agent, { policy });
     const { taskId } = await simulation.admit({
       skill: "task",
       a2a: "go",
@@ -561,6 +562,25 @@ describe("events", () => {
       "no such delegation",
     );
     assert.deepEqual(await heard(), [1]);
+  });
+
+  test("of nothing wait only where they may have overtaken what tells of it", async () => {
+    const targets = { delegateTargets: [{ runtimeAgentId: BOB, skillId: "*" }] };
+    const { simulation, child, createdAt } = await delegated(targets);
+    const status = { revision: 2, state: "TASK_STATE_WORKING" as const, content: "hm" };
+    const other = { ...child, taskId: "task_x", messageId: "msg_x" };
+    for (const [message, waits] of [
+      [statusEvent({ ...child, to: "acme-eve" }, status, createdAt), false],
+      [acceptedEvent({ ...other, to: "acme-eve" }, createdAt), false],
+      [acceptedEvent(other, createdAt), false],
+      [rejectedEvent(other, { code: "overloaded", message: "no" }, createdAt), false],
+      [statusEvent(other, status, createdAt), true],
+    ] as const) {
+      const began = simulation.clock.now();
+      assert.deepEqual(await simulation.event(message), { term: "no such delegation" });
+      const waited = simulation.clock.now() - began;
+      assert.equal(waited >= simulation.timing.controlGraceMs, waits, message.subject);
+    }
   });
 
   test("doubled and reordered ones are applied once; the end ends it whatever its revision", async () => {
