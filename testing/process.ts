@@ -163,6 +163,7 @@ export class Process {
       messenger: {
         send: (message, ...rest) => put("messenger.send", "", () => messenger.send(message, ...rest)),
         fetch: (artifact) => this.read(() => messenger.fetch(artifact)),
+        countArtifacts: (child) => this.read(() => messenger.countArtifacts(child)),
       },
     };
   }

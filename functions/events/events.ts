@@ -2,7 +2,8 @@ import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
-import { cancelMessage, parentTaskId } from "../../shared/tasks/delegation.ts";
+import { cancelMessage, MAX_CHILD_ARTIFACTS, parentTaskId } from "../../shared/tasks/delegation.ts";
+import { fold } from "../../shared/tasks/fold.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
@@ -49,7 +50,30 @@ export async function events(deps: EventsDeps, message: Delivery): Promise<Verdi
     if (now() - message.storedAt > timing.controlGraceMs) return { term: "no such delegation" };
     return { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.controlGraceMs) };
   }
+  if (now() - message.storedAt < timing.leaseMs && (await isEarly(deps, found, event)))
+    return { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.leaseMs) };
   return take(deps, found, event, message.storedAt);
+}
+
+/**
+ * Whether an end comes before artifacts that were told of before it, and that it does not list itself: several
+ * invocations take a task's events at once, and after the end none counts.
+ */
+async function isEarly(
+  { store, messenger, now }: EventsDeps,
+  { head, step }: Found,
+  event: TaskEvent,
+): Promise<boolean> {
+  const { from: executor, to: delegator, taskId: childTaskId, result } = event;
+  if (event.state !== "TASK_STATE_COMPLETED" || childTaskId === undefined) return false;
+  if (result !== undefined && result.artifacts.length > 0) return false;
+  const told = await messenger.countArtifacts({ executor, delegator, childTaskId });
+  if (told === 0) return false;
+  const entries = await store.entries(head.taskId, 1);
+  const decision = decide(entries, event, { at: now(), step });
+  if (decision.kind !== "put") return false;
+  const known = fold(entries).heard.get(decision.step)?.artifacts.size ?? 0;
+  return known < Math.min(told, MAX_CHILD_ARTIFACTS);
 }
 
 /** By the message's id, which the first and the last event carry; otherwise by what the first has bound. */

@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto";
+import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { ARTIFACTS_BUCKET, getObject, publishOnStream } from "../nats/index.ts";
-import type { ArtifactRef, Outgoing } from "../wire/index.ts";
+import { ARTIFACTS_BUCKET, countOn, EVENTS_STREAM, getObject, publishOnStream } from "../nats/index.ts";
+import type { ChildKey } from "../tasks/store.ts";
+import { type ArtifactRef, eventSubject, type Outgoing } from "../wire/index.ts";
 
 /** The largest artifact that is fetched; what our own agents give out has the same bound (docs/wire.md §8). */
 export const MAX_FETCHED_BYTES = 64 * 1024 * 1024;
 /** How much of a text that a peer wrote stands in an error. */
 const MAX_QUOTED = 128;
+const READ_TIMEOUT_MS = 5_000;
 
 /** How our agents speak to others: tasks that they hand on, controls of these, and what comes back of them. */
 export interface Messenger {
@@ -23,6 +26,12 @@ export interface Messenger {
    * @throws Error when they are not there, or are others
    */
   fetch(artifact: ArtifactRef): Promise<Uint8Array>;
+  /**
+   * How many events about artifacts of a task that was handed on are on the stream.
+   *
+   * @throws when NATS cannot be reached
+   */
+  countArtifacts(child: ChildKey): Promise<number>;
 }
 
 /**
@@ -44,6 +53,12 @@ export function natsMessenger(options: { readonly connection: () => Promise<Nats
       const differs = difference(artifact, bytes);
       if (differs !== undefined) throw failure(artifact, differs);
       return bytes;
+    },
+
+    async countArtifacts({ executor, delegator, childTaskId }) {
+      const nc = await options.connection();
+      const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+      return countOn(jsm, EVENTS_STREAM, eventSubject(executor, delegator, childTaskId, "artifact"));
     },
   };
 }

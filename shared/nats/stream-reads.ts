@@ -37,6 +37,16 @@ export async function readLastOn(
   return plain(await jsm.streams.getMessage(stream, { last_by_subj: subject }));
 }
 
+/**
+ * Counts the messages on a subject.
+ *
+ * @throws as {@link readBySeq}
+ */
+export async function countOn(jsm: JetStreamManager, stream: string, subject: string): Promise<number> {
+  const { state } = await jsm.streams.info(stream, { subjects_filter: subject });
+  return state.subjects?.[subject] ?? 0;
+}
+
 function plain(stored: StoredMsg | null): StreamMessage | null {
   if (stored === null) return null;
   const headers = Object.fromEntries(stored.header.keys().map((name) => [name, stored.header.get(name)]));

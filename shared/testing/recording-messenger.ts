@@ -9,6 +9,8 @@ export interface RecordingMessenger extends Messenger {
   readonly sent: readonly Outgoing[];
   /** The peers' object store, by key: what {@link Messenger.fetch} finds. */
   readonly objects: Map<string, Uint8Array>;
+  /** By the executor's task: what {@link Messenger.countArtifacts} finds. */
+  readonly artifacts: Map<string, number>;
 }
 
 /** A messenger in memory, for tests. */
@@ -16,11 +18,14 @@ export function recordingMessenger(options: { now: () => number }): RecordingMes
   const { now } = options;
   const sent: Outgoing[] = [];
   const objects = new Map<string, Uint8Array>();
+  const artifacts = new Map<string, number>();
   /** When each message id was last taken. */
   const taken = new Map<string, number>();
   return {
     sent,
     objects,
+    artifacts,
+    countArtifacts: async ({ childTaskId }) => artifacts.get(childTaskId) ?? 0,
     async send(message) {
       if (now() - (taken.get(message.msgId) ?? Number.NEGATIVE_INFINITY) < DUPLICATE_WINDOW_MS) return;
       taken.set(message.msgId, now());

@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
-import { ensureStreams, eventsConsumer, getObject } from "../../shared/nats/index.ts";
-import { acceptedEvent, resultEvent, statusEvent, type TaskRef } from "../../shared/wire/index.ts";
+import { ensureStreams, eventsConsumer, getObject, putObject } from "../../shared/nats/index.ts";
+import {
+  acceptedEvent,
+  artifactEvent,
+  artifactRef,
+  resultEvent,
+  statusEvent,
+  type TaskRef,
+} from "../../shared/wire/index.ts";
 import { Executor } from "../support/executor.ts";
 import type { Point } from "../support/proxy/points.ts";
 import { killCaller } from "../support/proxy/proxies.ts";
@@ -122,6 +130,37 @@ test("what is handed on says for whom, has less time and less depth, and comes w
   assert.equal(end, "COMPLETED found it");
   const key = events.find(({ event }) => event.kind === "artifact")?.event.artifact?.key ?? "";
   assert.equal(Buffer.from((await getObject(stage.sluice.peer.nc, key)) ?? "").toString(), "treasure");
+});
+
+test("artifacts that the result does not list come back, though all is told at once", async () => {
+  const { task, taskId } = await askBob();
+  const { nc } = stage.sluice.peer;
+  const bytes = Buffer.from("treasure");
+  const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+  const artifacts = [1, 2, 3].map((n) =>
+    artifactRef(task.taskId, {
+      id: `a-${n}`,
+      name: `${n}.txt`,
+      mediaType: "text/plain",
+      digest,
+      sizeBytes: bytes.byteLength,
+    }),
+  );
+  for (const artifact of artifacts) await putObject(nc, { ...artifact, bytes });
+  await bob.accept(task);
+  // As existing executors number them: above the result.
+  for (const [n, artifact] of artifacts.entries())
+    await bob.say(artifactEvent(task, { artifact, revision: 3 + n }, now()));
+  await bob.result(task, { revision: 2, content: "found them" });
+  const { events, end } = await outcome(taskId);
+  assert.equal(end, "COMPLETED found them");
+  assert.deepEqual(
+    events
+      .at(-1)
+      ?.event.result?.artifacts.map(({ name }) => name)
+      .sort(),
+    artifacts.map(({ name }) => name),
+  );
 });
 
 test("who may not delegate is told so, and nothing is sent", async () => {

@@ -9,7 +9,13 @@ import { Objm } from "@nats-io/obj";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { MAX_FETCHED_BYTES, type Messenger, natsMessenger } from "../../shared/events/messenger.ts";
 import { connectNats, ensureStreams, putObject, readLastOn } from "../../shared/nats/index.ts";
-import { artifactRef, controlMessage, taskMessage } from "../../shared/wire/index.ts";
+import {
+  acceptedEvent,
+  artifactEvent,
+  artifactRef,
+  controlMessage,
+  taskMessage,
+} from "../../shared/wire/index.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -220,4 +226,21 @@ test("a link is not followed, and pieces that are lost do not keep us waiting fo
 
   await jsm.streams.purge("OBJ_a2a-artifacts", { filter: `$O.a2a-artifacts.C.${info.nuid}` });
   await assert.rejects(messenger.fetch(ref), /it cannot be read \(nothing came for 5000 ms after 0 bytes\)/);
+});
+
+test("the events about artifacts of a task are counted", async () => {
+  const child = { executor: "peer-1", delegator: "acme-relay", childTaskId: "task_c" };
+  assert.equal(await messenger.countArtifacts(child), 0);
+  const of = { taskId: "task_c", messageId: "m", from: "acme-relay", to: "peer-1" };
+  const artifact = artifactRef("task_c", {
+    id: "a",
+    name: "a.txt",
+    mediaType: "text/plain",
+    digest: `sha256:${"0".repeat(64)}`,
+    sizeBytes: 1,
+  });
+  await messenger.send(acceptedEvent(of, CREATED));
+  for (const revision of [2, 3]) await messenger.send(artifactEvent(of, { artifact, revision }, CREATED));
+  await messenger.send(artifactEvent({ ...of, taskId: "task_d" }, { artifact, revision: 2 }, CREATED));
+  assert.equal(await messenger.countArtifacts(child), 2);
 });

@@ -647,6 +647,38 @@ describe("events", () => {
     assert.deepEqual(await heard(), []);
   });
 
+  test("of an end that lists no artifacts wait for those that were told of, but not for ever", async () => {
+    for (const [onStream, waits] of [
+      [0, false],
+      [1, false],
+      [2, true],
+    ] as const) {
+      const { simulation, taskId, child, createdAt } = await delegated();
+      simulation.messenger.artifacts.set(child.taskId, onStream);
+      const digest = `sha256:${"0".repeat(64)}`;
+      const artifact = artifactRef(child.taskId, {
+        id: "a",
+        name: "a.txt",
+        mediaType: "text/plain",
+        digest,
+        sizeBytes: 1,
+      });
+      const of = { state: "TASK_STATE_COMPLETED", content: "done", metrics: {} } as const;
+      await simulation.event(acceptedEvent(child, createdAt));
+      await simulation.event(artifactEvent(child, { revision: 3, artifact }, createdAt));
+      const began = simulation.clock.now();
+      assert.deepEqual(await simulation.event(resultEvent(child, { ...of, revision: 2 }, createdAt)), {
+        ack: true,
+      });
+      const waited = simulation.clock.now() - began;
+      assert.equal(waited >= simulation.timing.leaseMs, waits, `${onStream}`);
+      assert.ok(waited < 2 * simulation.timing.leaseMs);
+      const end = () => simulation.publisher.events(taskId).at(-1)?.event;
+      await simulation.until("the end", () => end()?.kind === "result");
+      assert.equal(end()?.content, "done a.txt");
+    }
+  });
+
   test("with absurd revisions harm nobody", async () => {
     const { simulation, child, taskId, createdAt } = await delegated();
     await simulation.event(acceptedEvent(child, createdAt));
