@@ -113,7 +113,8 @@ function isEnd({ kind, state }: TaskEvent): boolean {
 function late(event: TaskEvent, step: string, told: Told | undefined): Decision {
   if (isEnd(event)) return { kind: "known", step };
   if (isQuestion(event)) return { kind: "known", step, cancel: NO_ANSWER };
-  const works = event.kind === "accepted" && told?.outcome === undefined;
+  // One that has rejected the task before may be at work on it all the same.
+  const works = event.kind === "accepted" && (told?.outcome === undefined || told.taskId === undefined);
   return { kind: "known", step, ...(works && { cancel: "nobody waits for it any more" }) };
 }
 

@@ -194,6 +194,15 @@ describe("an event", () => {
     done.hear(result, 1);
     assert.deepEqual(done.hear(accepted, 1), { kind: "known", step: "bob" });
   });
+
+  test("accepted after rejected tells the executor to stop: nobody waits for it", () => {
+    const log = new Log();
+    log.hear(eventOf("rejected"), 1);
+    for (const _ of [1, 2]) {
+      const decision = log.hear(accepted, 2);
+      assert.ok(decision.kind === "known" && decision.cancel !== undefined);
+    }
+  });
 });
 
 test("an artifact is put once, and only if its reference is of a size that references have", () => {
