@@ -103,7 +103,7 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
 
 /**
  * Makes the streams and the hosted agents' consumers, where they are missing. An agent whose consumers cannot be had
- * is left out; the others do not suffer for it.
+ * is left out; the others do not suffer for it, nor its tasks where only its events cannot be had.
  */
 async function prepare(
   nc: NatsConnection,
@@ -116,12 +116,18 @@ async function prepare(
     settings.runtimes.map((runtime) => ensureConsumers(jsm, runtime, timing)),
   );
   for (const [i, result] of made.entries()) {
-    if (result.status === "fulfilled") continue;
-    telemetry.error("a runtime has no consumers", {
-      runtime: settings.runtimes[i]?.runtime,
-      ...errorFields(result.reason),
-    });
-    telemetry.count("RuntimesWithoutConsumers");
+    const { runtime } = settings.runtimes[i] ?? {};
+    if (result.status === "rejected") {
+      telemetry.error("a runtime has no consumers", { runtime, ...errorFields(result.reason) });
+      telemetry.count("RuntimesWithoutConsumers");
+    } else if (result.value.eventsError !== undefined) {
+      const { eventsError } = result.value;
+      telemetry.error("a runtime does not hear of what it hands on", {
+        runtime,
+        ...errorFields(eventsError),
+      });
+      telemetry.count("RuntimesWithoutConsumers");
+    }
   }
   const ready = made.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const failed = made.find((result) => result.status === "rejected");

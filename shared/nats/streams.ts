@@ -82,6 +82,8 @@ export interface RuntimeConsumers {
   readonly controls: ConsumerInfo;
   /** For a runtime that delegates only. */
   readonly events?: ConsumerInfo;
+  /** Why that one cannot be had: what others ask of the runtime does not suffer for it. */
+  readonly eventsError?: unknown;
 }
 
 /**
@@ -99,9 +101,14 @@ export async function ensureConsumers(
   const [tasks, controls, events] = await Promise.all([
     ensure(TASKS_STREAM, tasksConsumer(runtime), "task"),
     ensure(CONTROLS_STREAM, controlsConsumer(runtime), "control"),
-    delegates ? ensure(EVENTS_STREAM, eventsConsumer(runtime), "event") : undefined,
+    delegates
+      ? ensure(EVENTS_STREAM, eventsConsumer(runtime), "event").then(
+          (info) => ({ events: info }),
+          (eventsError: unknown) => ({ eventsError }),
+        )
+      : undefined,
   ]);
-  return { tasks, controls, ...(events && { events }) };
+  return { tasks, controls, ...events };
 }
 
 /** The durable's name for tasks to a runtime (docs/wire.md, consumers). */

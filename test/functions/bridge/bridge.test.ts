@@ -342,6 +342,21 @@ test("a server without JetStream is a clear error; one agent's trouble is not an
   );
 });
 
+test("an agent whose events cannot be had is given its tasks, and that is said", async () => {
+  const jsm = await jetstreamManager(nc);
+  await start(1_200);
+  const own = `${runtime}-boss`;
+  await jsm.consumers.add("A2A_EVENTS", { durable_name: eventsConsumer(own), deliver_subject: "elsewhere" });
+  await publish(2, "{}", own);
+  const errors: unknown[] = [];
+  const run = await start(2_000, {
+    telemetry: { ...quiet, error: (message) => void errors.push(message) },
+    settings: { ...queueUrls(), bound: 1_000, runtimes: [{ runtime: own, delegates: true }] },
+  });
+  assert.equal(run.forwarded, 2);
+  assert.deepEqual(errors, ["a runtime does not hear of what it hands on"]);
+});
+
 test("NATS going down during a run is a clear error at its end; coming back, the run goes on", async (t) => {
   const other = await startNats();
   t.after(() => other.stop());
