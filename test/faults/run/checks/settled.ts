@@ -1,0 +1,48 @@
+import { isTerminal } from "../../../../shared/wire/index.ts";
+import type { DeadLetter, Ledger, TaskRecord, Violation } from "../ledger.ts";
+import { waitsForPerson } from "./fate.ts";
+
+/** What a task has left in the table: `settled`. */
+function checkHead(task: TaskRecord): Violation[] {
+  const { taskId, head, entries } = task;
+  if (head === undefined) return [];
+  const violation = (what: string): Violation => ({ invariant: "settled", taskId, what });
+  const found: Violation[] = [];
+  if (head.reject !== undefined)
+    return head.dueAt === undefined ? [] : [violation("it is rejected, and due")];
+  const last = entries.at(-1)?.revision ?? 1;
+  if (isTerminal(head.state)) {
+    if (head.dueAt !== undefined) found.push(violation("it is over, and due"));
+    if (head.published !== last)
+      found.push(violation(`its last revision is ${last}, published is ${head.published}`));
+    return found;
+  }
+  if (entries.at(-1)?.end !== undefined)
+    return [violation(`its journal has an end, its head is ${head.state}`)];
+  if (!waitsForPerson(task)) return []; // `no-loss` says so
+  if (head.waiting !== true) found.push(violation("it waits for a person, and is held by a worker"));
+  if (head.published !== last)
+    found.push(violation(`it waits; its last revision is ${last}, published is ${head.published}`));
+  return found;
+}
+
+/** What is left when all is over: `settled`. */
+export function checkSettled(ledger: Ledger): Violation[] {
+  const found = ledger.tasks.flatMap(checkHead);
+  const violation = (what: string) => void found.push({ invariant: "settled", what });
+  const mayBeDue = new Set(ledger.tasks.filter(waitsForPerson).map(({ taskId }) => taskId));
+  for (const taskId of ledger.due) if (!mayBeDue.has(taskId)) violation(`${taskId} is due`);
+  for (const [queue, count] of Object.entries(ledger.queues))
+    if (count > 0) violation(`queue ${queue} holds ${count} messages`);
+  for (const [name, count] of Object.entries(ledger.consumers))
+    if (count > 0) violation(`JetStream waits for ${count} messages of ${name}`);
+  for (const letter of ledger.dead)
+    if (!isExplained(letter)) violation(`a dead letter in ${letter.queue}: ${letter.body}`);
+  for (const what of ledger.changed) violation(`the stream is not what it was: ${what}`);
+  return found;
+}
+
+/** A hint that killed its worker on each receive is no loss; a message is explained by its function's own words. */
+function isExplained({ queue, buried }: DeadLetter): boolean {
+  return buried || /work/i.test(queue);
+}

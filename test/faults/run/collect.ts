@@ -1,0 +1,145 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { timing } from "../../../shared/config/timing.ts";
+import type { Entry } from "../../../shared/tasks/items.ts";
+import { forwarded, workHint } from "../../../shared/tasks/messages.ts";
+import { parseSubject, taskIdOf } from "../../../shared/wire/index.ts";
+import { trace } from "../../fixtures/faults/agents/parts/program.ts";
+import { runOf } from "./checks/journal.ts";
+import { readAllEvents } from "./event-reader.ts";
+import type { DeadLetter, EventRecord, Ledger, TaskRecord } from "./ledger.ts";
+import type { RealParts } from "./parts.ts";
+import type { Given } from "./peer-book.ts";
+import { pendingOf } from "./settle.ts";
+import type { Toll } from "./toll.ts";
+import type { Watch } from "./watch.ts";
+
+/** Where a ledger's lines come from. */
+export interface Sources {
+  readonly given: readonly Given[];
+  readonly parts: RealParts;
+  readonly nc: NatsConnection;
+  readonly watch: Watch;
+  readonly toll: Toll;
+  readonly timeScale: number;
+  readonly dataDir: string;
+  /** Where a task's steps leave their lines. */
+  readonly fileOf: (messageId: string) => string;
+  /** The events as they were seen at first. */
+  readonly seen: readonly EventRecord[];
+  /** Tasks that had not come to rest before the last host was started. */
+  readonly stuck: readonly string[];
+}
+
+/** Closes the ledger: reads the stream once more from its beginning, the table, the queues, and the steps' files. */
+export async function collect(sources: Sources): Promise<Ledger> {
+  const { parts, nc, toll, given, seen } = sources;
+  const events = await readAllEvents(nc);
+  const byTask = Map.groupBy(events, ({ subject }) => subject.split(".")[5] ?? "");
+  const tasks: TaskRecord[] = [];
+  for (const one of given) tasks.push(await recordOf(sources, one, byTask));
+  return {
+    tasks,
+    leaseMs: timing(sources.timeScale).leaseMs,
+    closedAt: Date.now(),
+    due: await parts.due(),
+    queues: await parts.depths(),
+    consumers: await pendingOf(nc),
+    dead: await deadLetters(sources),
+    troubles: toll.troubles,
+    changed: changes(seen, events),
+    stuck: sources.stuck,
+  };
+}
+
+async function recordOf(
+  { parts, nc, watch, fileOf }: Sources,
+  { spec, taskId, to, published, seq, controls }: Given,
+  events: ReadonlyMap<string, EventRecord[]>,
+): Promise<TaskRecord> {
+  const head = await parts.store.head(taskId);
+  const entries = await parts.store.entries(taskId, 1);
+  const of = <T extends { taskId: string }>(all: readonly T[]) => all.filter((one) => one.taskId === taskId);
+  const jsm = await jetstreamManager(nc);
+  const message = seq === undefined ? null : await jsm.streams.getMessage("A2A_TASKS", { seq });
+  return {
+    taskId,
+    messageId: spec.messageId,
+    to,
+    what: spec.what,
+    ends: spec.ends,
+    mayWait: spec.mayWait,
+    published,
+    onStream: message?.string().includes(spec.messageId) ?? false,
+    controls,
+    events: [...(events.get(taskId) ?? []), ...(events.get(`msg_${spec.messageId}`) ?? [])],
+    ...(head === undefined ? {} : { head }),
+    entries,
+    bodies: await bodiesOf(parts, entries),
+    stored: await storedOf(parts, entries),
+    runs: tracesOf(fileOf(spec.messageId)),
+    claims: of(watch.claims),
+    confirmed: Object.fromEntries(of(watch.entries).map(({ place, at }) => [place, at])),
+    acked: of(watch.acks).map(({ at }) => at),
+  };
+}
+
+async function bodiesOf(parts: RealParts, entries: readonly Entry[]): Promise<Record<number, string>> {
+  const bodies: Record<number, string> = {};
+  for (const { revision, body } of entries.flatMap(({ events = [] }) => events))
+    bodies[revision] = await parts.values.text(body);
+  return bodies;
+}
+
+async function storedOf(parts: RealParts, entries: readonly Entry[]): Promise<Record<string, string | null>> {
+  const stored: Record<string, string | null> = {};
+  for (const { name, kind, value, error } of entries.flatMap(({ steps = [] }) => steps))
+    if (kind === "run") stored[name] = error === undefined ? runOf(await parts.values.text(value)) : null;
+  return stored;
+}
+
+function tracesOf(file: string) {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => trace.parse(JSON.parse(line)));
+}
+
+async function deadLetters({ parts, dataDir }: Sources): Promise<DeadLetter[]> {
+  const letters = await parts.deadLetters();
+  const buried = letters.length === 0 ? [] : linesWith(dataDir, "has ended its function on every receive");
+  return letters.map(({ queue, body }) => {
+    const read: unknown = JSON.parse(body);
+    const message = forwarded.safeParse(read).data;
+    const subject = message === undefined ? null : parseSubject(message.subject);
+    const taskId =
+      subject?.kind === "task"
+        ? taskIdOf(subject.from, subject.to, subject.messageId)
+        : subject?.kind === "control"
+          ? subject.taskId
+          : workHint.safeParse(read).data?.taskId;
+    return { queue, taskId, body, buried: buried.some((line) => line.includes(message?.subject ?? "\n")) };
+  });
+}
+
+/** The lines of the functions' logs that hold a text, with their files' names, in no order across files. */
+export function linesWith(dataDir: string, text: string): string[] {
+  const logs = join(dataDir, "logs");
+  return readdirSync(logs).flatMap((name) =>
+    readFileSync(join(logs, name), "utf8")
+      .split("\n")
+      .filter((line) => line.includes(text))
+      .map((line) => `${name}: ${line}`),
+  );
+}
+
+/** Where the stream differs from what was read of it at first. */
+function changes(seen: readonly EventRecord[], now: readonly EventRecord[]): string[] {
+  const bySeq = new Map(now.map((event) => [event.seq, event]));
+  return seen.flatMap(({ seq, body, subject }) => {
+    const there = bySeq.get(seq);
+    if (there === undefined) return `${seq} ${subject} is gone`;
+    return there.body === body ? [] : `${seq} ${subject} is now ${there.subject}`;
+  });
+}
