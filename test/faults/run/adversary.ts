@@ -7,7 +7,7 @@ import { Servers } from "./servers.ts";
 import { hooksOf } from "./weather.ts";
 
 /** How long an adversary lies in wait for a write. */
-const AMBUSH_MS = 5_000;
+const AMBUSH_MS = 10_000;
 
 type Of<K extends Action["kind"]> = Extract<Action, { kind: K }>;
 
@@ -100,7 +100,8 @@ export class Adversary {
       return "cut";
     };
     const off = proxies.points.on({ [when]: strike });
-    await Promise.race([this.#while(AMBUSH_MS), met.promise]);
+    if ((await Promise.race([this.#while(AMBUSH_MS), met.promise.then(() => true)])) !== true)
+      toll.count("left out: nobody there");
     off();
   }
 

@@ -4,7 +4,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { timing } from "../../../shared/config/timing.ts";
 import type { Entry } from "../../../shared/tasks/items.ts";
-import { forwarded, workHint } from "../../../shared/tasks/messages.ts";
+import { forwarded, MAX_RECEIVES, workHint } from "../../../shared/tasks/messages.ts";
 import { parseSubject, taskIdOf } from "../../../shared/wire/index.ts";
 import { trace } from "../../fixtures/faults/agents/parts/program.ts";
 import { runOf } from "./checks/journal.ts";
@@ -106,21 +106,40 @@ function tracesOf(file: string) {
   return lines.map((line) => trace.parse(JSON.parse(line)));
 }
 
+/**
+ * The dead letters with their causes. A letter is explained by its function's own words, or when its function has died
+ * at least as often as a message may be received, and another copy of the message was decided.
+ */
 async function deadLetters({ parts, dataDir }: Sources): Promise<DeadLetter[]> {
   const letters = await parts.deadLetters();
-  const buried = letters.length === 0 ? [] : linesWith(dataDir, "has ended its function on every receive");
-  return letters.map(({ queue, body }) => {
-    const read: unknown = JSON.parse(body);
-    const message = forwarded.safeParse(read).data;
-    const subject = message === undefined ? null : parseSubject(message.subject);
-    const taskId =
-      subject?.kind === "task"
-        ? taskIdOf(subject.from, subject.to, subject.messageId)
-        : subject?.kind === "control"
-          ? subject.taskId
-          : workHint.safeParse(read).data?.taskId;
-    return { queue, taskId, body, buried: buried.some((line) => line.includes(message?.subject ?? "\n")) };
+  if (letters.length === 0) return [];
+  const buried = linesWith(dataDir, BURIED);
+  const deaths = [...linesWith(dataDir, "Task timed out after"), ...linesWith(dataDir, "Runtime exited")];
+  const read = letters.map(async ({ queue, body }): Promise<DeadLetter> => {
+    const { taskId, subject } = addressOf(body);
+    if (subject !== undefined && buried.some((line) => line.includes(subject)))
+      return { queue, body, taskId, buried: true, cause: `its function ${BURIED}` };
+    const of = CONSUMERS[queue.split("-")[0] ?? ""] ?? queue;
+    const died = deaths.filter((line) => line.startsWith(`${of}.log`)).length;
+    const decided = taskId !== undefined && (await parts.store.head(taskId)) !== undefined;
+    const letter = { queue, body, taskId, buried: false };
+    return died < MAX_RECEIVES || !decided ? letter : { ...letter, cause: `${of} has died ${died} times` };
   });
+  return Promise.all(read);
+}
+
+const BURIED = "has ended its function on every receive";
+/** Which function takes the messages of a queue. */
+const CONSUMERS: Readonly<Record<string, string>> = { tasks: "admit", controls: "control", work: "work" };
+
+/** Whose a message on a queue is. */
+function addressOf(body: string): { taskId: string | undefined; subject: string | undefined } {
+  const read: unknown = JSON.parse(body);
+  const { subject } = forwarded.safeParse(read).data ?? {};
+  const parsed = subject === undefined ? null : parseSubject(subject);
+  if (parsed?.kind === "task") return { taskId: taskIdOf(parsed.from, parsed.to, parsed.messageId), subject };
+  if (parsed?.kind === "control") return { taskId: parsed.taskId, subject };
+  return { taskId: workHint.safeParse(read).data?.taskId, subject };
 }
 
 /** The lines of the functions' logs that hold a text, with their files' names, in no order across files. */

@@ -4,6 +4,8 @@ import { type FromHost, type StartOptions, toHost } from "./host-messages.ts";
 
 /** How often the runner is told of processes that came and went, in milliseconds. */
 const TELL_MS = 100;
+/** Longer than the functions' clients try to reach NATS and to hear of a publish; half of what the cloud gives them. */
+const SHORTEST_TIMEOUT_MS = 15_000;
 
 const routed =
   Promise.withResolvers<Awaited<ReturnType<NonNullable<Parameters<typeof startHost>[0]["route"]>>>>();
@@ -18,6 +20,7 @@ async function start({ dataDir, assemblyDir, natsUrl, timeScale, env }: StartOpt
     assemblyDir,
     nats: { servers: [natsUrl] },
     timeScale,
+    shortestTimeoutMs: SHORTEST_TIMEOUT_MS,
     env,
     route: (real) => {
       tell({ type: "route", real });

@@ -31,7 +31,9 @@ export interface DeadLetter {
   /** The task that it is about. */
   readonly taskId: string | undefined;
   readonly body: string;
-  /** Whether its function has said that it was ended by it on every receive. */
+  /** Why it is there, if that is known. */
+  readonly cause?: string;
+  /** Whether the message was given up with it: nobody has decided it, and nobody will. */
   readonly buried: boolean;
 }
 

@@ -52,8 +52,8 @@ export type Action = z.infer<typeof action>;
 
 /** How often each comes in a minute, on average. */
 const PER_MINUTE = {
-  "kill at write": 5,
-  kill: 3.5,
+  "kill at write": 8,
+  kill: 4.5,
   "kill server": 1.5,
   freeze: 2.5,
   weather: 6,

@@ -1,5 +1,5 @@
 import { isTerminal } from "../../../../shared/wire/index.ts";
-import type { DeadLetter, Ledger, TaskRecord, Violation } from "../ledger.ts";
+import type { Ledger, TaskRecord, Violation } from "../ledger.ts";
 import { waitsForPerson } from "./fate.ts";
 
 /** What a task has left in the table: `settled`. */
@@ -36,13 +36,8 @@ export function checkSettled(ledger: Ledger): Violation[] {
     if (count > 0) violation(`queue ${queue} holds ${count} messages`);
   for (const [name, count] of Object.entries(ledger.consumers))
     if (count > 0) violation(`JetStream waits for ${count} messages of ${name}`);
-  for (const letter of ledger.dead)
-    if (!isExplained(letter)) violation(`a dead letter in ${letter.queue}: ${letter.body}`);
+  for (const { queue, body, cause } of ledger.dead)
+    if (cause === undefined) violation(`a dead letter in ${queue}: ${body}`);
   for (const what of ledger.changed) violation(`the stream is not what it was: ${what}`);
   return found;
-}
-
-/** A hint that killed its worker on each receive is no loss; a message is explained by its function's own words. */
-function isExplained({ queue, buried }: DeadLetter): boolean {
-  return buried || /work/i.test(queue);
 }
