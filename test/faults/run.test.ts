@@ -7,7 +7,7 @@ import { faultRun } from "./run/run.ts";
 import { drawSpecs } from "./run/specs.ts";
 
 /** `npm run faults` takes longer, and meets more. */
-const SHORT = { lengthMs: 20_000, settleMs: 60_000, rate: 2, timeScale: 20 };
+const SHORT = { lengthMs: 12_000, settleMs: 60_000, rate: 3.5, timeScale: 20 };
 
 test("the same seed gives the same plan and the same tasks", () => {
   const plan = () => drawPlan(new Chance("seed 7").fork("plan"), 360_000);
