@@ -92,6 +92,8 @@ const clean: TaskRecord = {
   acked: [T0 + 12],
 };
 
+const SLOTS = { runtime: "storm-narrow", max: 2, mostLive: 2, live: [], queued: 0, inLine: false };
+
 const ledgerOf = (task: Partial<TaskRecord>, of: Partial<Ledger> = {}): Ledger => ({
   tasks: [{ ...clean, ...task }],
   leaseMs: LEASE_MS,
@@ -100,6 +102,7 @@ const ledgerOf = (task: Partial<TaskRecord>, of: Partial<Ledger> = {}): Ledger =
   queues: { tasks: 0, work: 0 },
   consumers: { "a2a_tasks_storm-worker": 0 },
   dead: [],
+  slots: [SLOTS],
   troubles: [{ whose: 11, what: "work killed", from: T0 + 20 }],
   changed: [],
   stuck: [],
@@ -279,4 +282,12 @@ test("what is left in queues, consumers and dead letters is found unless it is e
   assertFound("settled", /a dead letter in tasks-dead/, ledgerOf({}, { dead: [letter] }));
   const explained = { ...letter, cause: "admit has died 7 times" };
   assert.deepEqual(check(ledgerOf({}, { dead: [explained] })).violations, []);
+});
+
+test("slots that are exceeded, or not given back, are found", () => {
+  const slots = (of: Partial<typeof SLOTS>) => ledgerOf({}, { slots: [{ ...SLOTS, ...of }] });
+  assertFound("slots", /3 tasks were worked on at once/, slots({ mostLive: 3 }));
+  assertFound("slots", /task_x still hold slots/, ledgerOf({}, { slots: [{ ...SLOTS, live: ["task_x"] }] }));
+  assertFound("slots", /1 tasks are counted as waiting/, slots({ queued: 1 }));
+  assertFound("slots", /somebody stands in the line/, slots({ inLine: true }));
 });

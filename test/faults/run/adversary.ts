@@ -9,6 +9,9 @@ import { hooksOf } from "./weather.ts";
 /** How long an adversary lies in wait for a write. */
 const AMBUSH_MS = 10_000;
 
+/** Writes by which the bridge brings messages to the queues. */
+const FORWARDING: ReadonlySet<string> = new Set(["sqs send tasks", "sqs send controls", "sqs send events"]);
+
 type Of<K extends Action["kind"]> = Extract<Action, { kind: K }>;
 
 /** Plays a plan. What comes too late, because what it is aimed at is not there, is left out and counted. */
@@ -150,7 +153,7 @@ export class Adversary {
     const { proxies, toll, giveBack } = this.#field;
     const off = proxies.points.on({
       after: ({ kind, body }) => {
-        if (kind !== "sqs send tasks" && kind !== "sqs send controls") return undefined;
+        if (!FORWARDING.has(kind)) return undefined;
         for (const { MessageBody } of sent.parse(JSON.parse(body.toString())).Entries) {
           giveBack(forwarded.parse(JSON.parse(MessageBody)).ackSubject);
           toll.count("message given back");

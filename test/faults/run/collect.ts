@@ -5,14 +5,15 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { timing } from "../../../shared/config/timing.ts";
 import type { Entry } from "../../../shared/tasks/items.ts";
 import { forwarded, MAX_RECEIVES, workHint } from "../../../shared/tasks/messages.ts";
-import { parseSubject, taskIdOf } from "../../../shared/wire/index.ts";
+import { parseSubject, taskIdOf, taskSubject } from "../../../shared/wire/index.ts";
 import { trace } from "../../fixtures/faults/agents/parts/program.ts";
 import { runOf } from "./checks/journal.ts";
 import { readAllEvents } from "./event-reader.ts";
-import type { DeadLetter, EventRecord, Ledger, TaskRecord } from "./ledger.ts";
+import type { DeadLetter, EventRecord, Ledger, SlotsRecord, TaskRecord } from "./ledger.ts";
 import type { RealParts } from "./parts.ts";
 import type { Given } from "./peer-book.ts";
 import { pendingOf } from "./settle.ts";
+import { childFile } from "./specs.ts";
 import type { Toll } from "./toll.ts";
 import type { Watch } from "./watch.ts";
 
@@ -29,6 +30,8 @@ export interface Sources {
   readonly fileOf: (messageId: string) => string;
   /** The events as they were seen at first. */
   readonly seen: readonly EventRecord[];
+  /** The limits of agents that have one, by runtime. */
+  readonly limits: Readonly<Record<string, number>>;
   /** Tasks that had not come to rest before the last host was started. */
   readonly stuck: readonly string[];
 }
@@ -39,7 +42,12 @@ export async function collect(sources: Sources): Promise<Ledger> {
   const events = await readAllEvents(nc);
   const byTask = Map.groupBy(events, ({ subject }) => subject.split(".")[5] ?? "");
   const tasks: TaskRecord[] = [];
-  for (const one of given) tasks.push(await recordOf(sources, one, byTask));
+  for (const one of given) {
+    const record = await recordOf(sources, knownOf(one, sources.fileOf(one.spec.messageId)), byTask);
+    tasks.push(record);
+    for (const child of childrenOf(record, sources.fileOf))
+      tasks.push(await recordOf(sources, child, byTask));
+  }
   return {
     tasks,
     leaseMs: timing(sources.timeScale).leaseMs,
@@ -48,38 +56,74 @@ export async function collect(sources: Sources): Promise<Ledger> {
     queues: await parts.depths(),
     consumers: await pendingOf(nc),
     dead: await deadLetters(sources),
+    slots: await slotsOf(sources),
     troubles: toll.troubles,
     changed: changes(seen, events),
     stuck: sources.stuck,
   };
 }
 
+/** What is known of a task from outside. */
+type Known = Pick<TaskRecord, "taskId" | "messageId" | "to" | "what" | "ends" | "mayWait" | "controls"> & {
+  readonly subject: string;
+  readonly published: number;
+  /** Where its steps leave their lines. */
+  readonly file: string;
+};
+
+function knownOf({ spec, taskId, to, subject, published, controls }: Given, file: string): Known {
+  const { messageId, what, ends, mayWait } = spec;
+  return { taskId, messageId, to, subject, what, ends, mayWait, published, controls, file };
+}
+
+/** The tasks that a task has handed on, by its journal. They may end in any way; their parent's end tells. */
+function childrenOf(
+  { to: from, entries, messageId: parent }: TaskRecord,
+  fileOf: Sources["fileOf"],
+): Known[] {
+  return entries.flatMap(({ opens = [] }) =>
+    opens.flatMap(({ child }): Known[] => {
+      if (child === undefined) return [];
+      const { to, messageId } = child;
+      return [
+        {
+          taskId: taskIdOf(from, to, messageId),
+          messageId,
+          to,
+          subject: taskSubject(from, to, messageId),
+          what: `child of ${parent}`,
+          ends: ["COMPLETED", "FAILED internal", "CANCELED canceled"],
+          mayWait: false,
+          published: 0,
+          controls: [],
+          file: childFile(fileOf(parent)),
+        },
+      ];
+    }),
+  );
+}
+
 async function recordOf(
-  { parts, nc, watch, fileOf }: Sources,
-  { spec, taskId, to, published, seq, controls }: Given,
+  { parts, nc, watch }: Sources,
+  { subject, file, ...known }: Known,
   events: ReadonlyMap<string, EventRecord[]>,
 ): Promise<TaskRecord> {
+  const { taskId, messageId } = known;
   const head = await parts.store.head(taskId);
   const entries = await parts.store.entries(taskId, 1);
   const of = <T extends { taskId: string }>(all: readonly T[]) => all.filter((one) => one.taskId === taskId);
   const jsm = await jetstreamManager(nc);
-  const message = seq === undefined ? null : await jsm.streams.getMessage("A2A_TASKS", { seq });
+  const message = await jsm.streams.getMessage("A2A_TASKS", { last_by_subj: subject });
   return {
-    taskId,
-    messageId: spec.messageId,
-    to,
-    what: spec.what,
-    ends: spec.ends,
-    mayWait: spec.mayWait,
-    published,
-    onStream: message?.string().includes(spec.messageId) ?? false,
-    controls,
-    events: [...(events.get(taskId) ?? []), ...(events.get(`msg_${spec.messageId}`) ?? [])],
+    ...known,
+    published: Math.max(known.published, message === null ? 0 : 1),
+    onStream: message !== null,
+    events: [...(events.get(taskId) ?? []), ...(events.get(`msg_${messageId}`) ?? [])],
     ...(head === undefined ? {} : { head }),
     entries,
     bodies: await bodiesOf(parts, entries),
     stored: await storedOf(parts, entries),
-    runs: tracesOf(fileOf(spec.messageId)),
+    runs: tracesOf(file),
     claims: of(watch.claims),
     confirmed: Object.fromEntries(of(watch.entries).map(({ place, at }) => [place, at])),
     acked: of(watch.acks).map(({ at }) => at),
@@ -130,7 +174,12 @@ async function deadLetters({ parts, dataDir }: Sources): Promise<DeadLetter[]> {
 
 const BURIED = "has ended its function on every receive";
 /** Which function takes the messages of a queue. */
-const CONSUMERS: Readonly<Record<string, string>> = { tasks: "admit", controls: "control", work: "work" };
+const CONSUMERS: Readonly<Record<string, string>> = {
+  tasks: "admit",
+  controls: "control",
+  events: "events",
+  work: "work",
+};
 
 /** Whose a message on a queue is. */
 function addressOf(body: string): { taskId: string | undefined; subject: string | undefined } {
@@ -151,6 +200,16 @@ export function linesWith(dataDir: string, text: string): string[] {
       .filter((line) => line.includes(text))
       .map((line) => `${name}: ${line}`),
   );
+}
+
+async function slotsOf({ parts, watch, limits }: Sources): Promise<SlotsRecord[]> {
+  const records = Object.entries(limits).map(async ([runtime, max]): Promise<SlotsRecord> => {
+    const { live, queued, lastFrom } = await parts.store.slots(runtime);
+    const next = await parts.store.nextWaiter(runtime, lastFrom);
+    const mostLive = watch.mostLive.get(runtime) ?? 0;
+    return { runtime, max, mostLive, live: [...live], queued, inLine: next !== undefined };
+  });
+  return Promise.all(records);
 }
 
 /** Where the stream differs from what was read of it at first. */

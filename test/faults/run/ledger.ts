@@ -19,11 +19,25 @@ export interface Ledger {
   /** Messages that JetStream still waits for, by durable consumer. */
   readonly consumers: Readonly<Record<string, number>>;
   readonly dead: readonly DeadLetter[];
+  readonly slots: readonly SlotsRecord[];
   readonly troubles: readonly Trouble[];
   /** Events that had been seen on the stream and are no longer there, or are others. */
   readonly changed: readonly string[];
   /** Tasks that did not come to rest in time, until the host was started anew. */
   readonly stuck: readonly string[];
+}
+
+/** The slots of an agent with a limit. */
+export interface SlotsRecord {
+  readonly runtime: string;
+  readonly max: number;
+  /** The most tasks that were seen to hold one at once. */
+  readonly mostLive: number;
+  /** The tasks that hold one now. */
+  readonly live: readonly string[];
+  /** How many tasks wait, by the count and in the line. */
+  readonly queued: number;
+  readonly inLine: boolean;
 }
 
 export interface DeadLetter {

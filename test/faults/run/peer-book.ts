@@ -19,8 +19,6 @@ export interface Given {
   readonly body: string;
   /** How often the stream has confirmed the message. */
   published: number;
-  /** Where it lies on the stream. */
-  seq?: number;
   readonly controls: ControlRecord[];
 }
 
@@ -42,13 +40,18 @@ export class PeerBook {
       from: this.#peer.id,
       to,
       messageId: spec.messageId,
-      request: { a2a: spec.a2a, channelRef: spec.agent, skillId: spec.skill, delivery: {} },
+      request: {
+        a2a: spec.a2a,
+        channelRef: spec.agent,
+        skillId: spec.skill,
+        delivery: { maxDelegationDepth: 1 },
+      },
       createdAt: new Date().toISOString(),
     });
     const taskId = this.#peer.taskId(to, spec.messageId);
     const given: Given = { spec, taskId, to, ...message, published: 0, controls: [] };
     this.given.set(taskId, given);
-    given.seq = await this.#insist(message.subject, message.msgId, message.body);
+    await this.#insist(message.subject, message.msgId, message.body);
     given.published++;
     return given;
   }
@@ -94,14 +97,15 @@ export class PeerBook {
     for (let n = 1; n <= again; n++) await this.#insist(message.subject, `${msgId}:${n}`, message.body);
   }
 
-  /** Publishes until the stream confirms; gives the message's sequence. */
-  async #insist(subject: string, msgId: string, body: string): Promise<number> {
+  /** Publishes until the stream confirms. */
+  async #insist(subject: string, msgId: string, body: string): Promise<void> {
     const { nc } = this.#peer;
     const h = headers();
     for (;;) {
       try {
         const js = jetstream(nc, { timeout: TIMEOUT_MS });
-        return (await js.publish(subject, body, { msgID: msgId, headers: h, timeout: TIMEOUT_MS })).seq;
+        await js.publish(subject, body, { msgID: msgId, headers: h, timeout: TIMEOUT_MS });
+        return;
       } catch (error) {
         if (nc.isClosed()) throw error;
         await wait(RETRY_MS);

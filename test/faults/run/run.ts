@@ -27,7 +27,10 @@ import { Workload } from "./workload.ts";
 
 /** The deployment of `test/fixtures/faults/agents.yaml`, and the sender that it accepts. */
 const DEPLOYMENT = "storm";
+const LIMITS = { "storm-narrow": 2 };
 const SENDER = "adam-lobby-1a2b3c4d";
+/** It ends with this process, and takes a file that may not grow for a full disk. */
+const NATS_COMMAND = ["setpriv", "--pdeathsig", "KILL", "env", "--ignore-signal=XFSZ"];
 const FIXTURE = join(ROOT, "test/fixtures/faults");
 
 export interface FaultRunOptions {
@@ -61,7 +64,7 @@ export async function faultRun(options: FaultRunOptions): Promise<Outcome> {
   for (const each of [dataDir, steps]) mkdirSync(each);
   const fileOf = (messageId: string) => join(steps, `${messageId}.jsonl`);
 
-  const nats = await startNats([], ["env", "--ignore-signal=XFSZ"]);
+  const nats = await startNats([], NATS_COMMAND);
   closing.defer(() => nats.stop());
   const peer = await Peer.connect(nats.url, SENDER);
   closing.defer(() => peer.close());
@@ -140,6 +143,7 @@ export async function faultRun(options: FaultRunOptions): Promise<Outcome> {
     fileOf,
     seen: reader.events,
     stuck: before.open,
+    limits: LIMITS,
   });
   const { violations, late } = check(ledger);
   await host.stop();

@@ -1,4 +1,4 @@
-import type { Op, Program } from "../../fixtures/faults/agents/parts/program.ts";
+import type { Op, OwnOp, Program } from "../../fixtures/faults/agents/parts/program.ts";
 import type { Chance } from "./chance.ts";
 
 /** How a person takes a question. */
@@ -39,6 +39,7 @@ const KINDS = {
   large: 4,
   invalid: 2,
   rejected: 2,
+  delegated: 10,
 };
 type Kind = keyof typeof KINDS;
 
@@ -58,11 +59,12 @@ export function* drawSpecs(chance: Chance, fileOf: (messageId: string) => string
 
 function drawSpec(chance: Chance, file: string): Omit<Spec, "messageId"> {
   const what = chance.weighted(KINDS);
-  const base = { what, agent: chance.weighted(AGENTS), skill: "task", persons: {}, mayWait: false };
+  const agent = what === "delegated" ? "lead" : chance.weighted(AGENTS);
+  const base = { what, agent, skill: "task", persons: {}, mayWait: false };
   if (what === "invalid") return { ...base, a2a: { text: "no program" }, ends: ["FAILED invalid_envelope"] };
   if (what === "rejected")
     return { ...base, skill: "juggle", a2a: "whatever", ends: ["REJECTED unknown_skill"], ...again(chance) };
-  const { ops, ...asked } = programOf(what, chance);
+  const { ops, ...asked } = what === "delegated" ? delegation(chance, file) : programOf(what, chance);
   const pad = what === "large" ? "p".repeat(chance.pick([2_000, 40_000, 60_000, 300_000])) : "";
   const a2a: { parts: { data: Program }[] } = { parts: [{ data: { file, ops, pad } }] };
   const interrupted = interruptions(chance);
@@ -90,9 +92,36 @@ function again(chance: Chance): Pick<Spec, "again"> {
   return { again: { afterMs: chance.int(0, 5_000), otherBody: chance.happens(0.3) } };
 }
 
-type Asked = { ops: Op[] } & Partial<Pick<Spec, "persons" | "ends" | "mayWait">>;
+type Asked<O extends Op = OwnOp> = { ops: O[] } & Partial<Pick<Spec, "persons" | "ends" | "mayWait">>;
 
-function programOf(what: Kind, chance: Chance): Asked {
+/** Of what is handed on: a child that asks somebody is at its end, as far as its parent goes (docs/tasks.md, delegation). */
+const CHILDREN = {
+  sequential: 6,
+  parallel: 1,
+  artifact: 1,
+  slow: 2,
+  sleeper: 1,
+  flaky: 1,
+  fatal: 1,
+  asker: 1,
+} as const;
+/** The step of a program that hands on. */
+export const HAND_ON = "hand on";
+/** Where a child's steps leave their lines. */
+export const childFile = (file: string): string => file.replace(/(\.jsonl)?$/, "-child.jsonl");
+
+function delegation(chance: Chance, file: string): Asked<Op> {
+  const what = chance.weighted(CHILDREN);
+  const { ops, ends } = programOf(what, chance);
+  const to = `storm-${chance.weighted(AGENTS)}`;
+  const program = { file: childFile(file), pad: "", ops };
+  return {
+    ops: [run("before", chance), { do: "delegate", name: HAND_ON, to, program }, run("after", chance)],
+    ends: what === "asker" ? ["FAILED internal"] : (ends ?? [COMPLETED]),
+  };
+}
+
+function programOf(what: Exclude<Kind, "delegated">, chance: Chance): Asked {
   switch (what) {
     case "parallel": {
       const keys = chance.int(2, 6);
@@ -118,7 +147,7 @@ function programOf(what: Kind, chance: Chance): Asked {
     case "flaky":
       return { ops: [{ do: "flaky", name: "flaky", failures: chance.int(1, 2) }, run("then", chance)] };
     case "fatal": {
-      const last: Op = chance.happens(0.5) ? { do: "fatal", name: "fatal" } : { do: "throw" };
+      const last: OwnOp = chance.happens(0.5) ? { do: "fatal", name: "fatal" } : { do: "throw" };
       return { ops: [run("first", chance), last], ends: ["FAILED internal"] };
     }
     case "large":
@@ -128,12 +157,12 @@ function programOf(what: Kind, chance: Chance): Asked {
   }
 }
 
-function run(name: string, chance: Chance): Op {
+function run(name: string, chance: Chance): OwnOp {
   return { do: "run", name, ms: chance.int(0, 60), bytes: 0 };
 }
 
-function runs(chance: Chance, fromMs: number, toMs: number): Op[] {
-  return Array.from({ length: chance.int(1, 4) }, (_, n): Op[] => [
+function runs(chance: Chance, fromMs: number, toMs: number): OwnOp[] {
+  return Array.from({ length: chance.int(1, 4) }, (_, n): OwnOp[] => [
     { do: "run", name: `step ${n + 1}`, ms: chance.int(fromMs, toMs), bytes: 0 },
     { do: "status", text: `step ${n + 1} is done` },
   ]).flat();

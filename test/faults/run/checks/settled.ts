@@ -1,5 +1,5 @@
 import { isTerminal } from "../../../../shared/wire/index.ts";
-import type { Ledger, TaskRecord, Violation } from "../ledger.ts";
+import type { Ledger, SlotsRecord, TaskRecord, Violation } from "../ledger.ts";
 import { waitsForPerson } from "./fate.ts";
 
 /** What a task has left in the table: `settled`. */
@@ -26,9 +26,20 @@ function checkHead(task: TaskRecord): Violation[] {
   return found;
 }
 
-/** What is left when all is over: `settled`. */
+/** The slots of agents with a limit: `slots`. */
+function checkSlots({ runtime, max, mostLive, live, queued, inLine }: SlotsRecord): Violation[] {
+  const violation = (what: string): Violation => ({ invariant: "slots", what: `${runtime}: ${what}` });
+  return [
+    ...(mostLive > max ? [violation(`${mostLive} tasks were worked on at once, allowed are ${max}`)] : []),
+    ...(live.length > 0 ? [violation(`${live.join(", ")} still hold slots`)] : []),
+    ...(queued !== 0 ? [violation(`${queued} tasks are counted as waiting`)] : []),
+    ...(inLine ? [violation("somebody stands in the line")] : []),
+  ];
+}
+
+/** What is left when all is over: `settled`, `slots`. */
 export function checkSettled(ledger: Ledger): Violation[] {
-  const found = ledger.tasks.flatMap(checkHead);
+  const found = [...ledger.tasks.flatMap(checkHead), ...ledger.slots.flatMap(checkSlots)];
   const violation = (what: string) => void found.push({ invariant: "settled", what });
   const mayBeDue = new Set(ledger.tasks.filter(waitsForPerson).map(({ taskId }) => taskId));
   for (const taskId of ledger.due) if (!mayBeDue.has(taskId)) violation(`${taskId} is due`);
