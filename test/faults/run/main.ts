@@ -10,7 +10,7 @@ import { action, describe } from "./plan.ts";
 import { complaints, keep, summary } from "./report.ts";
 import { type FaultRunOptions, faultRun } from "./run.ts";
 
-const SETTLE_MS = 120_000;
+const SETTLE_MS = 300_000;
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
