@@ -26,6 +26,11 @@ export interface HostOptions {
   readonly nats?: ExistingNats;
   /** How many times faster than declared schedules, visibility and timeouts are; 1 if absent. */
   readonly timeScale?: number;
+  /**
+   * The shortest timeout of a function that the time scale may come to, in milliseconds; 3,000 if absent. What a
+   * client waits for an answer is not scaled, so who makes parts unreachable under a time scale needs more.
+   */
+  readonly shortestTimeoutMs?: number;
   /** Gives up starting. */
   readonly signal?: AbortSignal;
   readonly log?: (event: HostEvent) => void;

@@ -124,7 +124,7 @@ function makePools(
       const pool = new FunctionPool({
         declaration,
         environment: functionEnvironment(declaration, endpoints, nats, scale, options.env),
-        timeoutMs: scaledTimeoutMs(declaration, scale),
+        timeoutMs: scaledTimeoutMs(declaration, scale, options.shortestTimeoutMs),
         processes,
         starts,
         onChange,

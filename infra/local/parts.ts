@@ -48,13 +48,15 @@ export interface Parts {
 
 /** Starts what the functions work with, and creates in it what the assembly declares. */
 export async function startParts(stage: Stage, assemblyDir: string): Promise<Parts> {
-  const { dataDir, scale, processes, closing, progress, onTrouble, files } = stage;
+  const { options, dataDir, scale, processes, closing, progress, onTrouble, files } = stage;
   progress("starting SQS and S3");
   const queues = await Queues.start(join(dataDir, "queues"));
   closing.defer(() => queues.stop());
   const stack = readStack(assemblyDir, queues.queueUrlBase);
   await queues.declareQueues(
-    stack.queues.map((queue) => scaledQueue(queue, stack.mappings, stack.functions, scale)),
+    stack.queues.map((queue) =>
+      scaledQueue(queue, stack.mappings, stack.functions, scale, options.shortestTimeoutMs),
+    ),
   );
   await queues.releaseReceived(stack.queues);
   await queues.declareBuckets(stack.buckets);

@@ -10,6 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface TestNats {
   readonly url: string;
   readonly port: number;
+  /** Of the process that runs now, or ran last. */
+  readonly pid: number | undefined;
   /** Kills the process; the data stays for {@link restart}. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** Starts the server again on the same port and data, after killing it if it still runs. */
@@ -25,11 +27,15 @@ const repository = new URL("../..", import.meta.url).pathname;
  * Starts a nats-server with JetStream on a free port of the loopback interface.
  *
  * @param args further arguments of nats-server
+ * @param command what becomes nats-server, such as `env`
  */
-export async function startNats(args: readonly string[] = []): Promise<TestNats> {
+export async function startNats(
+  args: readonly string[] = [],
+  command: readonly string[] = [],
+): Promise<TestNats> {
   const binary = await findNatsServer();
   const dir = await mkdtemp(join(tmpdir(), "sluice-nats-"));
-  let process = await launch(binary, dir, -1, args);
+  let process = await launch(binary, dir, -1, args, command);
   const port = await portOf(process, dir);
   await ready(process, port);
   const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
@@ -41,10 +47,13 @@ export async function startNats(args: readonly string[] = []): Promise<TestNats>
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
+    get pid() {
+      return process.pid;
+    },
     kill,
     async restart() {
       await kill();
-      process = await launch(binary, dir, port, args);
+      process = await launch(binary, dir, port, args, command);
       await ready(process, port);
     },
     async stop() {
@@ -74,9 +83,11 @@ async function launch(
   dir: string,
   port: number,
   args: readonly string[],
+  command: readonly string[],
 ): Promise<ChildProcess> {
   const own = ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", join(dir, "js"), "--ports_file_dir", dir];
-  const child = spawn(binary, [...own, ...args], { stdio: "ignore" });
+  const [program = binary, ...rest] = [...command, binary, ...own, ...args];
+  const child = spawn(program, rest, { stdio: "ignore" });
   await once(child, "spawn");
   return child;
 }

@@ -1,7 +1,7 @@
 import { Agent, createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import type { Socket } from "node:net";
 import { awsWrite, type Write } from "./aws-writes.ts";
-import type { Part, Point, Verdict } from "./points.ts";
+import type { Part, Point, Refusal, Verdict } from "./points.ts";
 
 export interface HttpProxyOptions {
   readonly part: Part;
@@ -15,6 +15,8 @@ export interface HttpProxyOptions {
   ) => Point;
   readonly before: (point: Point) => Promise<Verdict>;
   readonly after: (point: Point, refused: boolean) => Promise<Verdict>;
+  /** Asked about a request that only reads. */
+  readonly read: (part: Part, kind: string) => Promise<Verdict>;
 }
 
 /** What stands before a part and can be made to look as if the part were out of reach. */
@@ -76,18 +78,20 @@ async function handle(
   const body = await read(request);
   const { method = "GET", url: path = "/" } = request;
   const header = request.headers["x-amz-target"];
-  const write = awsWrite(options.part, {
-    method,
-    path,
-    target: typeof header === "string" ? header : undefined,
-    body,
-  });
+  const operation = typeof header === "string" ? header : undefined;
+  const write = awsWrite(options.part, { method, path, target: operation, body });
   const forward = () => forwardTo(target, agent, request, body);
-  if (write === undefined) return deliver(response, await forward());
+  if (write === undefined) {
+    const verdict = await options.read(options.part, operation?.split(".")[1] ?? method);
+    if (verdict === "drop" || verdict === "cut") return void socket.destroy();
+    if (typeof verdict === "object") return refuse(response, verdict);
+    return deliver(response, await forward());
+  }
 
   const point = options.pointOf(options.part, write, { body, subject: path, socket });
   const sending = await options.before(point);
   if (sending === "drop" || sending === "cut") return void socket.destroy();
+  if (typeof sending === "object") return refuse(response, sending);
   let answer = await forward();
   if (sending === "twice") answer = await forward();
   const telling = await options.after(point, answer.status >= 400);
@@ -110,6 +114,11 @@ function forwardTo(target: URL, agent: Agent, from: IncomingMessage, body: Buffe
     outgoing.once("error", reject);
     outgoing.end(body);
   });
+}
+
+function refuse(response: ServerResponse, { status, headers, body }: Refusal): void {
+  response.writeHead(status, { ...headers, "content-length": String(Buffer.byteLength(body)) });
+  response.end(body);
 }
 
 function deliver(response: ServerResponse, { status, headers, body }: Answer): void {

@@ -18,11 +18,18 @@ export interface Point {
   readonly caller: { readonly name: string; readonly pid: number } | undefined;
 }
 
+/** An answer that an AWS service could have given instead of doing what it was asked. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /**
  * What becomes of a write (before it has reached its part) or of its answer (after): it passes, is lost, passes twice,
- * or is lost together with the connection.
+ * or is lost together with the connection. One of AWS's may also be refused before it has reached its part.
  */
-export type Verdict = "pass" | "drop" | "twice" | "cut";
+export type Verdict = "pass" | "drop" | "twice" | "cut" | Refusal;
 /** @param refused whether the part has answered with an error */
 export type Hook = (point: Point, refused: boolean) => Verdict | undefined | Promise<Verdict | undefined>;
 
@@ -31,6 +38,8 @@ export interface Hooks {
   readonly before?: Hook;
   /** Asked when the part has answered and the caller has not been told. */
   readonly after?: Hook;
+  /** Asked when a request to AWS has come that only reads, with its part and its kind. */
+  readonly read?: (part: Part, kind: string) => Verdict | undefined | Promise<Verdict | undefined>;
 }
 
 /** A write that waits. */
@@ -59,7 +68,15 @@ export class Points {
     return this.#ask("after", point, refused);
   }
 
-  async #ask(when: keyof Hooks, point: Point, refused: boolean): Promise<Verdict> {
+  async read(part: Part, kind: string): Promise<Verdict> {
+    for (const hooks of [...this.#hooks]) {
+      const verdict = await hooks.read?.(part, kind);
+      if (verdict !== undefined && verdict !== "pass") return verdict;
+    }
+    return "pass";
+  }
+
+  async #ask(when: "before" | "after", point: Point, refused: boolean): Promise<Verdict> {
     for (const hooks of [...this.#hooks]) {
       const verdict = await hooks[when]?.(point, refused);
       if (verdict !== undefined && verdict !== "pass") return verdict;
@@ -68,7 +85,7 @@ export class Points {
   }
 
   /** Holds the first write that matches, before its part has seen it or after it has taken it. */
-  hold(when: keyof Hooks, matches: (point: Point) => boolean, what: string): Held {
+  hold(when: "before" | "after", matches: (point: Point) => boolean, what: string): Held {
     const reached = Promise.withResolvers<Point>();
     const released = Promise.withResolvers<Verdict>();
     const off = this.on({
@@ -91,7 +108,7 @@ export class Points {
   }
 
   /** Waits for the first write that matches, and lets it pass. */
-  next(when: keyof Hooks, matches: (point: Point) => boolean, what: string): Promise<Point> {
+  next(when: "before" | "after", matches: (point: Point) => boolean, what: string): Promise<Point> {
     const held = this.hold(when, matches, what);
     return held.reached.finally(() => held.release());
   }

@@ -38,9 +38,13 @@ export class Proxies {
     const { points } = this;
     const before = (point: Point) => points.before(point);
     const after = (point: Point, refused: boolean) => points.after(point, refused);
+    const read = (part: Part, kind: string) => points.read(part, kind);
     for (const part of ["dynamodb", "sqs", "s3"] as const) {
       const pointOf = (of: Part, write: Write, origin: Origin) => this.#awsPoint(of, write, origin);
-      this.#proxies.set(part, await startHttpProxy({ part, target: real[part], pointOf, before, after }));
+      this.#proxies.set(
+        part,
+        await startHttpProxy({ part, target: real[part], pointOf, before, after, read }),
+      );
     }
     const nats = await startNatsProxy({
       target: real.nats,

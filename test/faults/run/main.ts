@@ -1,0 +1,67 @@
+/**
+ * The fault runs: `npm run faults -- --minutes 6 --seed 1`, or `--replay FILE` with the report of an earlier run, whose
+ * plan is then played again (docs/faults.md).
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { findNatsServer } from "../../../infra/local/nats-server.ts";
+import { action, describe } from "./plan.ts";
+import { complaints, keep, summary } from "./report.ts";
+import { type FaultRunOptions, faultRun } from "./run.ts";
+
+const SETTLE_MS = 300_000;
+
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+const number = z.coerce.number().positive();
+const options = z
+  .object({
+    minutes: number,
+    seed: z.coerce.number().int(),
+    rate: number,
+    scale: number,
+    replay: z.string().optional(),
+  })
+  .parse(
+    parseArgs({
+      options: {
+        minutes: { type: "string", default: "6" },
+        seed: { type: "string", default: String(Math.floor(Math.random() * 1_000_000)) },
+        rate: { type: "string", default: "3.5" },
+        scale: { type: "string", default: "20" },
+        replay: { type: "string" },
+      },
+    }).values,
+  );
+
+/** What a kept run was made of. */
+const kept = z.object({
+  seed: z.int(),
+  lengthMs: z.number(),
+  rate: z.number(),
+  timeScale: z.number(),
+  plan: z.array(action),
+});
+
+function asked(): Omit<FaultRunOptions, "say" | "settleMs"> {
+  const { seed, minutes, rate, scale: timeScale, replay } = options;
+  if (replay === undefined) return { seed, lengthMs: minutes * 60_000, rate, timeScale };
+  return kept.parse(JSON.parse(readFileSync(replay, "utf8")));
+}
+
+process.env.NATS_SERVER_BIN = await findNatsServer(say);
+const run = asked();
+say(
+  `seed ${run.seed}: ${run.lengthMs / 60_000} minutes, ${run.rate} tasks a second, ${run.timeScale} times faster`,
+);
+const outcome = await faultRun({ ...run, settleMs: SETTLE_MS, say });
+const file = keep(outcome);
+for (const line of outcome.plan.map(describe)) console.log(line);
+for (const line of ["", ...summary(outcome), ""]) console.log(line);
+for (const line of outcome.troubled) console.log(`the adversary failed: ${line}`);
+if (outcome.violations.length > 0) {
+  for (const line of complaints(outcome)) console.log(line);
+  console.log(`\neverything lies in ${outcome.folder}; again: npm run faults -- --replay ${file}`);
+  process.exitCode = 1;
+} else console.log(`ok (${file})`);
