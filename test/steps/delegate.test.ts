@@ -186,6 +186,17 @@ describe("step.delegate", () => {
     }
   });
 
+  test("without options says so", async () => {
+    for (const options of [undefined, null, "acme-bob"]) {
+      const t = await start((step) => step.delegate("bob", options as unknown as DelegateOptions));
+      const { error } = await t.outcome();
+      assert.match(
+        error?.message ?? "",
+        /^StepOptionError: the options of step "bob": expected { to, message, … }, got/,
+      );
+    }
+  });
+
   test("knows the channelRef of an agent of its own deployment", async () => {
     const t = await start((step) => step.delegate("cat", { to: "test-cat", message: "" }), {
       neighbours: ["cat"],

@@ -26,6 +26,10 @@ const REF = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
  */
 export function askedOf({ delegating }: Engine, id: string, options: DelegateOptions): Asked {
   const of = `of step ${JSON.stringify(id)}`;
+  if (typeof options !== "object" || options === null)
+    throw new StepOptionError(
+      `the options ${of}: expected { to, message, … }, got ${JSON.stringify(options)}`,
+    );
   const { to, skill = "task", message, timeout, onStatus } = options;
   if (!agentId.safeParse(to).success)
     throw new StepOptionError(
