@@ -64,6 +64,7 @@ export function shapeOf(value: unknown): string {
   if (typeof value === "string") return `a text of ${value.length} characters`;
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === "object") return "a map";
+  if (typeof value === "function") return "a function";
   return String(value);
 }
 

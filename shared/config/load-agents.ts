@@ -4,7 +4,7 @@ import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
-import { ConfigError, pathText } from "./config-error.ts";
+import { ConfigError, findingsOf, pathText } from "./config-error.ts";
 
 /** The files of a folder that hold an agent each, in the order of their names, as absolute paths. */
 export function agentFiles(folder: string): string[] {
@@ -27,10 +27,7 @@ export async function loadAgents(folder: string): Promise<Agent[]> {
   return agents;
 }
 
-const schema = z.custom<z.ZodType>((value) => value instanceof z.ZodType);
-const agentModule = z.object({
-  default: z.custom<Agent>((value) => agentShape.safeParse(value).success),
-});
+const schema = z.custom<z.ZodType>((value) => value instanceof z.ZodType, "expected a zod schema");
 const agentShape = z.object({
   id: z.string(),
   description: z.string(),
@@ -43,20 +40,32 @@ const agentShape = z.object({
       description: z.string(),
       tags: z.array(z.string()),
       input: schema,
-      run: z.custom((value) => typeof value === "function"),
+      run: z.custom((value) => typeof value === "function", "expected a function"),
     }),
   ),
 });
+const agentModule = z.object({ default: z.custom<Agent>((value) => agentShape.safeParse(value).success) });
+/** What `defineAgent` gives, whatever its author has left out. */
+const madeModule = z.object({ default: z.looseObject({ settings: schema, skills: z.looseObject({}) }) });
 
 async function loadAgent(path: string): Promise<Agent> {
-  const imported = agentModule.safeParse(await importFile(path));
-  if (!imported.success)
-    throw new ConfigError(`${path}: expected a default export made by defineAgent (docs/agents.md)`);
+  const file = await importFile(path);
+  const imported = agentModule.safeParse(file);
+  if (!imported.success) throw new ConfigError(flaws(path, file));
   const agent = imported.data.default;
   const name = basename(path, ".ts");
   if (agent.id !== name)
     throw new ConfigError(`${path}: id: expected "${name}", the file's name, got "${agent.id}"`);
   return agent;
+}
+
+/** What is not as expected of a file's default export, a line for each field. */
+function flaws(path: string, file: unknown): string {
+  const made = madeModule.safeParse(file);
+  if (!made.success) return `${path}: expected a default export made by defineAgent (docs/agents.md)`;
+  const { error } = agentShape.safeParse(made.data.default);
+  const findings = error === undefined ? [] : findingsOf(error, made.data.default);
+  return findings.map((of) => `${path}: ${pathText(of.path)}: ${of.message}`).join("\n");
 }
 
 async function importFile(path: string): Promise<unknown> {

@@ -57,6 +57,16 @@ const WRONG: readonly [name: string, files: Record<string, string>, complaint: R
   ],
   ["a default export of another kind", { "a.ts": "export default { id: 'a' };" }, /made by defineAgent/],
   [
+    "a skill without an input",
+    { "a.ts": agent("a").replace("input: z.string(), ", "") },
+    /^\S+\/a\.ts: skills\.task\.input: expected a zod schema, got nothing$/,
+  ],
+  [
+    "fields of another kind, each in a line",
+    { "a.ts": agent("a").replace('name: "Greet"', "name: 1").replace("input: z.string()", "input: String") },
+    /^\S+\/a\.ts: skills\.task\.name: expected a text, got 1\n\S+\/a\.ts: skills\.task\.input: expected a zod schema, got a function$/,
+  ],
+  [
     "a package that is not installed",
     { "a.ts": "import 'no-such-package';" },
     /a\.ts: .*no-such-package.* imported from \S*\/a\.ts$/,
