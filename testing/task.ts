@@ -19,7 +19,7 @@ export interface StepRecord {
   readonly kind: "run" | "artifact" | "sleep" | "ask" | "approve" | "delegate";
   /** How many attempts it took. */
   readonly attempts: number;
-  /** How long it took, in simulated milliseconds. */
+  /** How long it took, in simulated milliseconds, pauses between attempts included. */
   readonly ms: number;
   /** Its result; for a question what was answered, for an artifact the reference, for a delegation how it has ended. */
   readonly value: unknown;

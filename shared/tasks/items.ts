@@ -43,7 +43,7 @@ export const storedStep = z.object({
   name: z.string(),
   kind: stepKind,
   value: kept,
-  /** How long the step took, in milliseconds. */
+  /** How long the step took, in milliseconds: from the first attempt on, pauses between attempts included. */
   ms: z.int().nonnegative(),
   /** How many attempts it took, where it was more than one. */
   attempts: z.int().positive().optional(),
@@ -78,7 +78,8 @@ export const openedStep = z.object({
   asked: z.int().positive().optional(),
   /** For a delegation: what was handed on. */
   child: child.optional(),
-  /** For a `run` between two attempts: how many have failed, and the last one's error. */
+  /** For a `run` between two attempts: when the first began, how many have failed, and the last one's error. */
+  began: z.number().optional(),
   attempts: z.int().positive().optional(),
   error: storedError.optional(),
 });

@@ -235,6 +235,37 @@ test("a step that fails is tried again, and fails for good", async () => {
   );
 });
 
+test("what a step took includes the pauses between its attempts, short and long", async () => {
+  const began: number[] = [];
+  const t = await startTask(
+    agentOf(async (step) => {
+      const retry = { attempts: 6, initial: "4s", max: "10m" } as const;
+      const attempts = (name: string, last: () => unknown) =>
+        step.run(
+          name,
+          ({ attempt }) => {
+            began.push(t.now.getTime());
+            if (attempt < 6) throw new Error("busy");
+            return last();
+          },
+          { retry },
+        );
+      await attempts("good", () => "at last");
+      await attempts("bad", () => Promise.reject(new Error("never"))).catch(() => {});
+      return "";
+    }),
+  );
+  await t.outcome();
+  const took = [began.slice(0, 6), began.slice(6)].map(([first = 0, ...rest]) => (rest.at(-1) ?? 0) - first);
+  assert.deepEqual(
+    t.steps.map(({ name, ms }) => [name, ms]),
+    [
+      ["good", took[0]],
+      ["bad", took[1]],
+    ],
+  );
+});
+
 test("a cancel ends the task; nobody else's does", async () => {
   const t = await startTask(agentOf((step) => step.ask("what", "What?")));
   await t.untilWaiting();
