@@ -50,7 +50,10 @@ export async function readTask(
   if (!payload.ok) return { ok: false, code: "invalid_envelope", message: payload.reason };
   const message = readMessage(payload.value.a2a);
   const input = await readInput(skill.input, message);
-  if (!input.ok) return { ok: false, code: "invalid_envelope", message: `invalid_envelope: ${input.reason}` };
+  if (!input.ok) {
+    const field = input.field === "" ? "input" : `input.${input.field}`;
+    return { ok: false, code: "invalid_envelope", message: `invalid_envelope: ${field}: ${input.problem}` };
+  }
   const settings = await readSettings(agent, hosted.settings);
   if (!settings.ok) return { ok: false, code: "internal", message: settings.reason };
 

@@ -1,19 +1,27 @@
 import * as z from "zod";
 import type { Message } from "../wire/index.ts";
 
-/** A task's input, or what is wrong with it in words that name the field. */
+/** What a schema makes of a message, or what is wrong with it. */
 export type Input =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly reason: string };
+  | {
+      readonly ok: false;
+      /** The field within the input, `a.b`; empty for the whole of it. */
+      readonly field: string;
+      readonly problem: string;
+    };
 
 const TEXT_TYPES: ReadonlySet<string> = new Set(["string", "enum", "literal", "template_literal"]);
 
-/** Whether a schema takes a text: a string schema, whatever is wrapped around it. */
-function takesText(schema: z.ZodType): boolean {
+/** What one types as a word: nobody would think of sending a data part for it. */
+const SCALAR_TYPES: ReadonlySet<string> = new Set(["number", "bigint", "boolean", "date", "null"]);
+
+/** Whether what a schema takes is of one of these types, whatever is wrapped around it. */
+function takes(types: ReadonlySet<string>, schema: z.ZodType): boolean {
   const { def } = schema;
-  if (TEXT_TYPES.has(def.type)) return true;
-  if ("innerType" in def && def.innerType instanceof z.ZodType) return takesText(def.innerType);
-  if ("in" in def && def.in instanceof z.ZodType) return takesText(def.in);
+  if (types.has(def.type)) return true;
+  if ("innerType" in def && def.innerType instanceof z.ZodType) return takes(types, def.innerType);
+  if ("in" in def && def.in instanceof z.ZodType) return takes(types, def.in);
   return false;
 }
 
@@ -24,36 +32,33 @@ export function textOf(message: Message): string {
 
 function candidate(schema: z.ZodType, message: Message): { value: unknown; note: string } {
   const text = textOf(message);
-  if (takesText(schema)) return { value: text, note: "" };
+  if (takes(TEXT_TYPES, schema)) return { value: text, note: "" };
   const data = message.parts.find((part) => "data" in part);
   if (data !== undefined && "data" in data) return { value: data.data, note: "" };
   try {
     return { value: JSON.parse(text), note: "" };
   } catch {
-    return { value: text, note: " (the message has no data part, and its text is no JSON)" };
+    const note = " (the message has no data part, and its text is no JSON)";
+    return { value: text, note: takes(SCALAR_TYPES, schema) ? "" : note };
   }
 }
 
 /**
  * What a skill's `input` schema makes of a message (docs/agents.md): for a string schema the text, otherwise the
  * first data part, or the text parsed as JSON.
- *
- * @param what how the input is called when it does not fit
  */
-export async function readInput(schema: z.ZodType, message: Message, what = "input"): Promise<Input> {
+export async function readInput(schema: z.ZodType, message: Message): Promise<Input> {
   const { value, note } = candidate(schema, message);
   let parsed: z.ZodSafeParseResult<unknown>;
   try {
     parsed = await schema.safeParseAsync(value);
   } catch (error) {
     // zod hands on what a transform or a refinement throws: that is the message's fault, not the worker's.
-    return {
-      ok: false,
-      reason: `input: ${error instanceof Error ? error.message : "the schema threw"}${note}`,
-    };
+    const thrown = error instanceof Error ? error.message : "the schema threw";
+    return { ok: false, field: "", problem: `${thrown}${note}` };
   }
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;
-  const field = [what, ...(issue?.path ?? [])].map(String).join(".");
-  return { ok: false, reason: `${field}: ${issue?.message ?? "does not fit"}${note}` };
+  const field = (issue?.path ?? []).map(String).join(".");
+  return { ok: false, field, problem: `${issue?.message ?? "does not fit"}${note}` };
 }

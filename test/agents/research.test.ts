@@ -52,7 +52,7 @@ test("a text is looked through, the requester chooses, and the report grows chap
   await t.answer("everything");
   await t.untilWaiting();
   const refused = `expected one of all, worker, epoch, lasts, lives, minute`;
-  assert.equal(t.question?.prompt, `answer: ${refused}\n\n${question}`);
+  assert.equal(t.question?.prompt, `That answer does not fit: ${refused}\n\n${question}`);
 
   await t.skip("2h");
   await t.answer(" Worker\n");

@@ -267,7 +267,7 @@ row("an `ask` gets another prompt or timeout", async () => {
   t.deploy(version((step) => step.ask("sure", "Are you sure?", { schema, timeout: "9d" })));
   await t.answer("perhaps");
   await t.untilWaiting();
-  assert.match(t.question?.prompt ?? "", /^answer: .*\n\nAre you sure\?$/);
+  assert.match(t.question?.prompt ?? "", /^That answer does not fit: .*\n\nAre you sure\?$/);
   assert.deepEqual(t.waiting[0]?.until, until);
   await t.answer("yes");
   assert.equal(completed(await t.outcome()), "yes");
@@ -289,7 +289,7 @@ row("an `ask` gets another schema", async () => {
   await t.untilWaiting();
   t.deploy(version(asking(z.string().regex(/^\d+$/, "expected digits"))));
   await t.skip("10d");
-  assert.equal(t.question?.prompt, "answer: expected digits\n\nWhich?");
+  assert.equal(t.question?.prompt, "That answer does not fit: expected digits\n\nWhich?");
   await t.answer("12");
   assert.equal(completed(await t.outcome()), "12");
 

@@ -177,8 +177,17 @@ describe("step.ask", () => {
       told[5] ?? "",
       "COMPLETED 9",
     ]);
-    assert.match(told[3] ?? "", /^INPUT_REQUIRED answer: .*\n\nHow many\?$/);
-    assert.match(told[5] ?? "", /^INPUT_REQUIRED answer\.count: .*9.*\n\nHow many\?$/);
+    assert.match(told[3] ?? "", /^INPUT_REQUIRED That answer does not fit: .*no JSON.*\n\nHow many\?$/);
+    assert.match(told[5] ?? "", /^INPUT_REQUIRED That answer does not fit: count: .*9.*\n\nHow many\?$/);
+  });
+
+  test("an answer that is no number is told so, and nothing of data parts", async () => {
+    for (const schema of [z.number(), z.coerce.number().int().optional(), z.boolean()]) {
+      const taskId = await probe.start(async (step) => `${await step.ask("count", "How many?", { schema })}`);
+      await probe.answer(taskId, "many");
+      const { content = "" } = (await probe.last(taskId)) ?? {};
+      assert.match(content, /^That answer does not fit: [^()]*(number|boolean)[^()]*\n\nHow many\?$/);
+    }
   });
 
   test("takes any text where no schema is given, and asks again for what is none", async () => {
@@ -187,7 +196,10 @@ describe("step.ask", () => {
     await probe.answer(taskId, { no: "text" });
     await probe.reply(taskId, "input_reply", undefined);
     await probe.go();
-    assert.match((await probe.last(taskId))?.content ?? "", /^answer: expected a text\n\nYour name\?$/);
+    assert.match(
+      (await probe.last(taskId))?.content ?? "",
+      /^That answer does not fit: expected a text\n\nYour name\?$/,
+    );
     await probe.reply(taskId, "input_reply", { message: { parts: [{ kind: "text", text: "Ada" }] } });
     await probe.go();
     assert.equal((await probe.last(taskId))?.content, "Ada");
@@ -269,7 +281,7 @@ describe("step.ask", () => {
       await asks(/^INPUT_REQUIRED A\?$/);
       if (!inProcess) await working;
       await probe.answer(taskId, "one");
-      await asks(/^INPUT_REQUIRED answer: .*\n\nA\?$/);
+      await asks(/^INPUT_REQUIRED That answer does not fit: .*\n\nA\?$/);
       await probe.answer(taskId, "1");
       await asks(/^INPUT_REQUIRED B\?$/);
       await probe.answer(taskId, "2");

@@ -27,8 +27,10 @@ export function askStep(
   const read = async (text: string): Promise<Read> => {
     const a2a = fromJson(text);
     const reply = wrapped.safeParse(a2a);
-    const input = await readInput(schema, readMessage(reply.success ? reply.data.input : a2a), "answer");
-    return input.ok ? { kind: "value", value: input.value } : { kind: "unfit", reason: input.reason };
+    const input = await readInput(schema, readMessage(reply.success ? reply.data.input : a2a));
+    if (input.ok) return { kind: "value", value: input.value };
+    const field = input.field === "" ? "" : `${input.field}: `;
+    return { kind: "unfit", reason: `That answer does not fit: ${field}${input.problem}` };
   };
   const state = "TASK_STATE_INPUT_REQUIRED";
   return questionStep(engine, id, { kind: "ask", state, read, ...questionOf(id, prompt, timeout) });
