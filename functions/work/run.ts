@@ -81,8 +81,7 @@ async function handle(
     delegating: {
       messenger: deps.messenger,
       targets: read.policy.delegateTargets,
-      channelRefOf: (runtime) =>
-        deps.deployment.agents.find((agent) => agent.runtime === runtime)?.channelRef,
+      agents: deps.deployment.agents,
       contextId: read.task.contextId,
     },
     telemetry,

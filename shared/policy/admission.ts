@@ -1,5 +1,6 @@
 import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
 import { agentId, type ErrorCode, skillSlug, type TaskRequest } from "../wire/index.ts";
+import { listed } from "./listed.ts";
 
 /** What is decided about a task request: its skill and its bounds, or why not. */
 export type Decision =
@@ -43,6 +44,14 @@ function skillOf(agent: HostedAgent, slug: string): { slug: string; known: boole
   return { slug: meant, known: has(meant) };
 }
 
+/** The skills that a sender may ask for: as many as fit into a line. */
+function skillsOf({ skills, policy: { acceptSkills } }: HostedAgent): string {
+  const open = skills
+    .map(({ slug }) => slug)
+    .filter((slug) => acceptSkills.length === 0 || acceptSkills.includes(slug));
+  return listed(open);
+}
+
 /**
  * Decides whether an agent takes a task: the first rule that fails gives the code (docs/wire.md, admission).
  *
@@ -78,7 +87,8 @@ export function decide(
   const skill = skillOf(agent, slug);
   if (policy.acceptSkills.length > 0 && !policy.acceptSkills.includes(skill.slug))
     return refuse("skill_not_allowed", `skill ${slug} is not accepted`);
-  if (!skill.known) return refuse("unknown_skill", `the agent has no skill ${slug}`);
+  if (!skill.known)
+    return refuse("unknown_skill", `the agent has no skill ${slug}; it has ${skillsOf(agent)}`);
 
   const problem = deliveryProblem(request.delivery);
   if (problem !== undefined) return refuse("policy_denied", problem);

@@ -1,5 +1,5 @@
 import type { Step } from "../agents/types.ts";
-import type { AgentPolicy } from "../config/deployment.ts";
+import type { AgentPolicy, HostedAgent } from "../config/deployment.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
 import type { Messenger } from "../events/messenger.ts";
 import type { Clock } from "../tasks/clock.ts";
@@ -49,8 +49,8 @@ export interface Delegating {
   readonly messenger: Messenger;
   /** To whom it may. */
   readonly targets: AgentPolicy["delegateTargets"];
-  /** The channelRef of an agent of our own. */
-  readonly channelRefOf: (runtime: string) => string | undefined;
+  /** The agents of our own deployment: their channelRefs are known. */
+  readonly agents: readonly Pick<HostedAgent, "runtime" | "channelRef">[];
   /** Of the task, which what is handed on shares. */
   readonly contextId?: string | undefined;
 }

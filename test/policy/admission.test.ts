@@ -72,6 +72,20 @@ describe("admission", () => {
     assert.equal(code(decide(all, parties, request({ skillId: "general_task" }))), "unknown_skill");
   });
 
+  test("whoever asks for a skill that is not there is told which are, at the bound and one past it", () => {
+    const slugs = Array.from({ length: 11 }, (_, n) => `skill-${n + 1}`);
+    const told = (skills: string[], policy = {}) => {
+      const decision = decide(deploymentOf([agent("support", skills)], policy), parties, request());
+      return decision.accepted ? "accepted" : decision.message;
+    };
+    const all = (count: number) => slugs.slice(0, count).join(", ");
+    const start = "unknown_skill: the agent has no skill task; it has";
+    assert.equal(told(slugs.slice(0, 1)), `${start} skill-1`);
+    assert.equal(told(slugs.slice(0, 10)), `${start} ${all(10)}`);
+    assert.equal(told(slugs), `${start} ${all(10)} and 1 more`);
+    assert.equal(told(slugs, { acceptSkills: ["skill-2", "task"] }), `${start} skill-2`);
+  });
+
   test("an agent's own general_task is not taken for task", () => {
     const both = deploymentOf([agent("support", ["task", "general_task"])]);
     const decision = decide(both, parties, request({ skillId: "support/general_task" }));

@@ -1,7 +1,8 @@
 import type { DelegateOptions } from "../../agents/types.ts";
+import { listed } from "../../policy/listed.ts";
 import { agentId, MAX_EVENT_BYTES, type Outgoing, skillSlug } from "../../wire/index.ts";
 import { milliseconds } from "../duration.ts";
-import type { Engine } from "../engine.ts";
+import type { Delegating, Engine } from "../engine.ts";
 import { StepOptionError } from "../errors.ts";
 import { toJson } from "../json.ts";
 
@@ -39,19 +40,20 @@ export function askedOf({ delegating }: Engine, id: string, options: DelegateOpt
     throw new StepOptionError(`onStatus ${of}: expected a function, got a ${typeof onStatus}`);
   return {
     to,
-    ...skillOf(skill, of, { to, own: delegating.channelRefOf(to) }),
+    ...skillOf(skill, of, { to, agents: delegating.agents }),
     a2a: a2aOf(message, of),
     timeoutMs: timeout === undefined ? undefined : milliseconds(timeout, `timeout ${of}`),
     onStatus,
   };
 }
 
-/** @param target.own the channelRef, where the runtime is one of ours */
+/** @param target.agents ours, among which the runtime may be */
 function skillOf(
   skill: unknown,
   of: string,
-  { to, own }: { to: string; own: string | undefined },
+  { to, agents }: { to: string; agents: Delegating["agents"] },
 ): Pick<Asked, "channelRef" | "skill"> {
+  const own = agents.find(({ runtime }) => runtime === to)?.channelRef;
   const text = typeof skill === "string" ? skill : "";
   const slug = skillSlug(text);
   const ref = text.includes("/") ? text.slice(0, text.lastIndexOf("/")) : own;
@@ -61,7 +63,7 @@ function skillOf(
     );
   if (ref === undefined)
     throw new StepOptionError(
-      `skill ${of}: expected channelRef/${slug}, for ${to} is no agent of this deployment whose channelRef would be known`,
+      `to ${of}: no agent ${JSON.stringify(to)} in this deployment: known are ${listed(agents.map(({ runtime }) => runtime))}; for an agent of another deployment give skill as channelRef/${slug}`,
     );
   if (own !== undefined && ref !== own)
     throw new StepOptionError(`skill ${of}: expected the channelRef of ${to}, ${own}, got ${ref}`);
