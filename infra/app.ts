@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -25,6 +26,9 @@ async function main(): Promise<void> {
     servers: checkedServers(contextText(app, CONTEXT.natsServers)),
     credentials: contextText(app, CONTEXT.natsCredentials),
   };
+  // The usual file may be missing; whoever names another means it.
+  if (agentsYaml !== join(ROOT, "agents.yaml") && !existsSync(agentsYaml))
+    throw new ConfigError(`context ${CONTEXT.config}: expected a file, there is none at ${agentsYaml}`);
   const read: string[] = [];
   const deployment = readAgentsYaml(agentsYaml, await loadAgents(agentsDir), (path) => {
     read.push(path);

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
@@ -56,6 +57,7 @@ async function main(argv: readonly string[]): Promise<number> {
     chosen = options.parse({ ...rest, ...(nats !== undefined && { nats: servers(nats) }) });
     if (chosen.nats === undefined && (chosen.creds ?? chosen.ca) !== undefined)
       program.error("error: --creds and --ca are for the server that --nats names");
+    mustBeThere(chosen);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     throw error;
@@ -82,6 +84,14 @@ async function main(argv: readonly string[]): Promise<number> {
     await host?.stop();
     progress.done();
   }
+}
+
+/** The usual files may be missing; whoever names one means it. */
+function mustBeThere({ config, agentsDir }: Options): void {
+  const given = (option: string) => program.getOptionValueSource(option) === "cli";
+  const isFolder = statSync(agentsDir, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (given("config") && !existsSync(config)) program.error(`error: --config: there is no file ${config}`);
+  if (given("agentsDir") && !isFolder) program.error(`error: --agents-dir: there is no folder ${agentsDir}`);
 }
 
 function start(chosen: Options, progress: Progress, signal: AbortSignal): Promise<Host> {
@@ -159,7 +169,7 @@ function tellWhatNext(host: Host, { agents }: DeploymentConfig, { data }: Option
     ...(agent === undefined ? [] : [`  ./sluice ask ${agent.id} "any text, or JSON"${where}`]),
     `  ./sluice agents${where}`,
     "",
-    "Ctrl-C stops it; the next start continues where it stopped.",
+    "Ctrl-C stops it; the next start continues where it stopped, with agents and agents.yaml as they are then.",
   ])
     progress.line(line);
 }

@@ -88,6 +88,15 @@ test("several at once give one stack", async () => {
     assert.ok(existsSync(join(outDir, key.replace(/^"S3Key": "/, "asset."), "index.mjs")));
 });
 
+test("a file of the operator's that is named must be there", async () => {
+  const missing = join(scratch, "nope.yaml");
+  await assert.rejects(synthesize({ agentsDir, agentsYaml: missing, outDir }), (error) => {
+    assert.ok(error instanceof SynthError);
+    assert.equal(error.message, `context config: expected a file, there is none at ${missing}`);
+    return true;
+  });
+});
+
 test("an error of an author's names the file", async () => {
   write("hello");
   writeFileSync(join(agentsDir, "broken.ts"), "export default 1;");

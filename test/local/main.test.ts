@@ -72,6 +72,10 @@ test("a NATS server that is there already is used, with its password and its own
 test("it says what to do next and stays up until Ctrl-C, which leaves nothing; the next start goes on", async (t) => {
   const run = start(t, "--nats-port", "0");
   await eventually(() => run.said().includes("Ctrl-C stops it") || run.child.exitCode !== null);
+  assert.match(
+    run.said(),
+    /the next start continues where it stopped, with agents and agents\.yaml as they are/,
+  );
   const told = JSON.parse(readFileSync(join(run.dataDir, "host.json"), "utf8"));
   assert.match(
     run.said(),
@@ -179,6 +183,9 @@ test("options that make no sense end it with 2 and say what was expected", async
     [["--nats", "x", "--nats-port", "1"], /cannot be used with option '--nats/],
     [["--nats", "nats://127.0.0.1:99999"], /--nats: expected a URL .* port of at most 65535/],
     [["--nats", "nats://alice:hunter,2@127.0.0.1:4222"], /--nats: expected a URL without user and password/],
+    [["--config", "nope.yaml"], /^error: --config: there is no file nope\.yaml\n/],
+    [["--agents-dir", "nope"], /^error: --agents-dir: there is no folder nope\n/],
+    [["--agents-dir", MAIN], /^error: --agents-dir: there is no folder \/.*main\.ts\n/],
     [["--nothing"], /unknown option '--nothing'/],
   ] as const) {
     const run = start(t, ...args);
