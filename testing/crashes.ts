@@ -18,6 +18,18 @@ export class Crashes {
     else this.#planned.push({ when: "after", at: point.after, seen: 0 });
   }
 
+  /**
+   * @param stored the steps that were stored, for the error
+   * @throws Error when a crash at a step has not happened; one at a write may be one more than there are
+   */
+  mustNotMiss(stored: readonly string[]): void {
+    const missed = this.#planned.find(({ at }) => typeof at === "string");
+    if (missed === undefined) return;
+    throw new Error(
+      `crash ${missed.when} ${JSON.stringify(missed.at)}: no result of a step of that name was stored since; those of the task are ${JSON.stringify(stored)}`,
+    );
+  }
+
   /** What becomes of the worker at this write. */
   fate(write: Write): Fate {
     if (write.by !== "work" || !write.kind.startsWith("store.")) return undefined;

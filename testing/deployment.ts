@@ -6,19 +6,29 @@ import {
   parseDeployment,
 } from "../shared/config/deployment.ts";
 
+/** The deployment's name, unless a test says otherwise. */
+export const TEST_DEPLOYMENT = "test";
+
 /**
- * The deployment `test` of one agent, which takes tasks from everybody, gives them the longest time and may hand them on
+ * The deployment of one agent, which takes tasks from everybody, gives them the longest time and may hand them on
  * to everybody.
  *
+ * @param of.deployment its name, `test` unless it is said
  * @param of.policy what is otherwise, as in `agents.yaml`
  * @param of.neighbours the ids of agents that are in the deployment, too, and that nobody runs
  * @throws Error that names each field that is not as expected
  */
 export function deploymentOf(
   agent: Agent,
-  of: { readonly settings: unknown; readonly policy: object; readonly neighbours: readonly string[] },
+  of: {
+    readonly deployment?: string;
+    readonly settings: unknown;
+    readonly policy: object;
+    readonly neighbours: readonly string[];
+  },
 ): DeploymentConfig {
   const { id, description, version } = agent;
+  const { deployment = TEST_DEPLOYMENT } = of;
   const skills = Object.entries(agent.skills).map(([slug, { name, description, tags }]) => ({
     slug,
     name,
@@ -34,7 +44,7 @@ export function deploymentOf(
   };
   const hosted = (name: string) => ({
     id: name,
-    runtime: `test-${name}`,
+    runtime: `${deployment}-${name}`,
     channelRef: name,
     displayName: name,
     description: "",
@@ -44,7 +54,7 @@ export function deploymentOf(
     settings: {},
   });
   return parseDeployment({
-    deployment: "test",
+    deployment,
     agents: [
       { ...hosted(id), description, version, skills, policy, settings: of.settings },
       ...of.neighbours.map(hosted),

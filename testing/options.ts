@@ -23,7 +23,9 @@ export interface SimulationOptions extends Trouble {
   readonly settings?: unknown;
   /** Fields of the agent's policy in `agents.yaml`. A task has a year unless its `timeoutSec` says otherwise. */
   readonly policy?: object;
-  /** The ids of other agents of the deployment, whose runtimes are `test-<id>`; they are there to be delegated to. */
+  /** The deployment's name, `test` unless it is said: the agent's runtime is `<deployment>-<id>`. */
+  readonly deployment?: string;
+  /** The ids of other agents of the deployment, whose runtimes are `<deployment>-<id>`; they are there to be delegated to. */
   readonly neighbours?: readonly string[];
   /** What the clock shows first. */
   readonly startsAt?: Date;

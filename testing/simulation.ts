@@ -16,7 +16,7 @@ import { type MemoryValues, memoryValues } from "../shared/testing/memory-values
 import { type RecordingMessenger, recordingMessenger } from "../shared/testing/recording-messenger.ts";
 import { type RecordingPublisher, recordingPublisher } from "../shared/testing/recording-publisher.ts";
 import { type ControlKind, controlMessage, taskIdOf, taskMessage } from "../shared/wire/index.ts";
-import { deploymentOf } from "./deployment.ts";
+import { deploymentOf, TEST_DEPLOYMENT } from "./deployment.ts";
 import type { LogLine, Request, SimulationOptions, Trouble } from "./options.ts";
 import { type Fate, Process, type Write } from "./process.ts";
 import { Workers } from "./workers.ts";
@@ -53,7 +53,8 @@ export class Simulation {
   #agent: Agent;
   #deployment: DeploymentConfig;
   #policy: object;
-  readonly #neighbours: readonly string[];
+  /** What no version of the agent changes. */
+  readonly #around: { readonly deployment: string; readonly neighbours: readonly string[] };
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
   readonly #backlog = new Backlog();
@@ -70,7 +71,8 @@ export class Simulation {
   #failures: unknown[] = [];
 
   constructor(agent: Agent, options: SimulationOptions = {}) {
-    const { settings = {}, policy = {}, neighbours = [], startsAt, patienceMs = PATIENCE_MS } = options;
+    const { settings = {}, policy = {}, startsAt, patienceMs = PATIENCE_MS } = options;
+    const { deployment = TEST_DEPLOYMENT, neighbours = [] } = options;
     const { fate = () => undefined, skewMs = {}, copies = () => [0] } = options;
     this.#agent = agent;
     this.#patienceMs = patienceMs;
@@ -80,10 +82,10 @@ export class Simulation {
       this.#writes++;
       return fate(write);
     };
-    this.#deployment = deploymentOf(agent, { settings, policy, neighbours });
+    this.#deployment = deploymentOf(agent, { settings, policy, deployment, neighbours });
     this.#policy = policy;
-    this.#neighbours = neighbours;
-    this.runtime = `test-${agent.id}`;
+    this.#around = { deployment, neighbours };
+    this.runtime = `${deployment}-${agent.id}`;
     this.clock = new SimulatedClock(startsAt?.getTime() ?? START);
     this.publisher = recordingPublisher({ values: this.values, now: this.clock.now });
     this.messenger = recordingMessenger({ now: this.clock.now });
@@ -195,7 +197,7 @@ export class Simulation {
   deploy(agent: Agent, settings: unknown, policy: object = this.#policy): void {
     this.#agent = agent;
     this.#policy = policy;
-    this.#deployment = deploymentOf(agent, { settings, policy, neighbours: this.#neighbours });
+    this.#deployment = deploymentOf(agent, { settings, policy, ...this.#around });
   }
 
   /** Ends all processes that work on tasks, as a machine that fails would. */

@@ -163,8 +163,7 @@ export class TestTask {
         delegation ??= this.#delegations.get(name) ?? new Delegation({ simulation, step: name, child, sent });
         this.#delegations.set(delegation.step, delegation);
       }
-      if (delegation === undefined && this.#ended !== undefined)
-        throw new Error(`${what}: the task has ended`);
+      if (delegation === undefined) this.#mustLive(what);
       return delegation !== undefined;
     });
     if (delegation === undefined) throw new Error(what);
@@ -177,17 +176,16 @@ export class TestTask {
   }
 
   /**
-   * Goes on until the task waits for an answer, or sleeps.
+   * Goes on until the task waits for an answer or another agent, or sleeps. What lasts up to five seconds is passed:
+   * for so short a wait the worker does not leave the task.
    *
    * @throws Error when it ends instead
    */
   async untilWaiting(): Promise<void> {
-    await this.#simulation.until("the task waits", async () => {
+    const what = "the task waits";
+    await this.#simulation.until(what, async () => {
       await this.#look();
-      if (this.#ended !== undefined)
-        throw new Error(
-          `the task waits: it has ended instead, ${JSON.stringify(this.#ended.state)}: ${JSON.stringify(this.#ended.error ?? this.#ended.content)}`,
-        );
+      this.#mustLive(what);
       const head = await this.#simulation.store.head(this.id);
       if (head?.waiting !== true) return false;
       return this.#view.question !== undefined || this.waiting.some(({ kind }) => kind !== "run");
@@ -264,10 +262,15 @@ export class TestTask {
     return this.#crashes.happened;
   }
 
-  /** Goes on until the task has ended. */
+  /**
+   * Goes on until the task has ended.
+   *
+   * @throws Error when a crash at a step was planned, and no step of that name was stored since
+   */
   async outcome(): Promise<TaskOutcome> {
     await this.#simulation.until("the task ends", () => this.#ended !== undefined);
     await this.#look();
+    this.#crashes.mustNotMiss([...this.#view.steps.keys()]);
     const end = this.#ended;
     if (end === undefined) throw new Error("the task has no end");
     const artifacts = this.#artifacts();
@@ -286,13 +289,26 @@ export class TestTask {
     return this.events.find(({ state }) => isTerminal(state));
   }
 
+  /**
+   * @param what what the test waits for
+   * @throws Error that says how and why the task has ended
+   */
+  #mustLive(what: string): void {
+    const end = this.#ended;
+    if (end === undefined) return;
+    const why = end.error ? `${end.error.code}: ${end.error.message}` : JSON.stringify(end.content);
+    throw new Error(`${what}: the task has ended instead, as ${end.state}, ${why}`);
+  }
+
   async #reply(asks: Question["kind"], kind: ControlKind, a2a: unknown): Promise<void> {
-    await this.#simulation.until("a question is open", async () => {
+    const what = "a question is open";
+    await this.#simulation.until(what, async () => {
       await this.#look();
-      return this.question !== undefined || this.#ended !== undefined;
+      this.#mustLive(what);
+      return this.question !== undefined;
     });
     const { question } = this;
-    if (question === undefined) throw new Error("no question is open: the task has ended");
+    if (question === undefined) throw new Error(what);
     if (question.kind !== asks)
       throw new Error(
         `step ${JSON.stringify(question.step)} asks for ${question.kind === "ask" ? "an answer" : "approval"}: call ${question.kind === "ask" ? "answer" : "approve"}`,

@@ -73,6 +73,29 @@ row("a step is added", async () => {
   assert.deepEqual(names(t), ["a", "first", "last"]);
 });
 
+row("a step is added in front of a `step.status` that was called already", async () => {
+  const t = await startTask(
+    version(async (step) => {
+      step.status("one");
+      await step.sleep("rest", "1m");
+      step.status("two");
+      await wait(step);
+    }),
+  );
+  await t.skip("2m");
+  const told = () => t.events.flatMap(({ kind, content }) => (kind === "status" ? [content] : []));
+  assert.deepEqual(told(), ["one", "two"]);
+  t.deploy(
+    version(async (step) => {
+      await step.run("first", () => "new");
+      step.status("one");
+      await step.run("second", () => "new");
+    }),
+  );
+  completed(await t.outcome());
+  assert.deepEqual(told(), ["one", "two", "one"]);
+});
+
 row("a step is removed", async () => {
   const { outcome } = await change(
     async (step) => {

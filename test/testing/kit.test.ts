@@ -69,6 +69,57 @@ test("a worker that dies before a step's result is stored, or after", async () =
   assert.equal(runs, 2);
 });
 
+test("a crash at a step that is never stored is told in the end", async () => {
+  const agent = agentOf(async (step) => {
+    await step.run("once", () => 1);
+    await step.sleep("rest", "1h");
+    return "";
+  });
+  for (const point of [{ after: "onec" }, { before: "rest" }]) {
+    const t = await startTask(agent);
+    t.crash(point);
+    const [when, name] = Object.entries(point)[0] ?? [];
+    await assert.rejects(t.outcome(), (error) => {
+      assert.ok(error instanceof Error);
+      assert.equal(
+        error.message,
+        `crash ${when} "${name}": no result of a step of that name was stored since; those of the task are ["once"]`,
+      );
+      return true;
+    });
+    assert.equal(t.crashes, 0);
+  }
+});
+
+test("the deployment's name is the test's", async () => {
+  const agent = agentOf(async (step) => {
+    const { text } = await step.delegate("summary", { to: "local-digest", message: "long" });
+    return text;
+  });
+  const t = await startTask(agent, { deployment: "local", neighbours: ["digest"] });
+  const digest = await t.delegation();
+  assert.deepEqual([digest.to, digest.channelRef], ["local-digest", "digest"]);
+  t.deploy(agent);
+  t.crash();
+  await digest.complete("short");
+  assert.equal((await t.outcome()).text, "short");
+  await assert.rejects(startTask(agent, { deployment: "not local" }), /expected 1 to 32 of A-Z/);
+});
+
+test("a sleep of five seconds is passed, a longer one is waited for", async () => {
+  const agent = agentOf(async (step) => {
+    await step.sleep("short", "5s");
+    await step.sleep("long", 5_001);
+    return "";
+  });
+  const t = await startTask(agent);
+  await t.untilWaiting();
+  assert.deepEqual(
+    t.waiting.map(({ name }) => name),
+    ["long"],
+  );
+});
+
 test("a worker that dies at its n-th write, or now", async () => {
   let runs = 0;
   const t = await startTask(
@@ -273,8 +324,11 @@ test("a cancel ends the task; nobody else's does", async () => {
   await t.cancel("enough");
   const { state, error } = await t.outcome();
   assert.deepEqual([state, error?.code, error?.message], ["TASK_STATE_CANCELED", "canceled", "enough"]);
-  await assert.rejects(t.untilWaiting(), /has ended instead/);
-  await assert.rejects(t.answer("late"), /the task has ended/);
+  const why = /: the task has ended instead, as TASK_STATE_CANCELED, canceled: enough$/;
+  for (const waits of [t.untilWaiting(), t.answer("late"), t.approve(), t.delegation("other")])
+    await assert.rejects(waits, why);
+  const done = await startTask(agentOf(async () => "well done"));
+  await assert.rejects(done.answer("never asked"), /ended instead, as TASK_STATE_COMPLETED, "well done"$/);
 });
 
 test("what a handler logs can be read, once", async () => {
