@@ -1,7 +1,7 @@
-import * as z from "zod";
 import type { Waiting } from "../shared/tasks/fold.ts";
-import type { Entry, StoredStep } from "../shared/tasks/items.ts";
+import type { Child, Entry, StoredStep } from "../shared/tasks/items.ts";
 import { isTerminal } from "../shared/wire/index.ts";
+import { outcomesOf, type StepOutcome } from "./outcomes.ts";
 import type { TaskRecord } from "./record.ts";
 
 /** How a step stands. `dropped` is one that the task ended without, or that its handler no longer asks. */
@@ -20,7 +20,7 @@ export interface StepLine {
   readonly attempts: number;
   /** When its waiting is over at the latest. */
   readonly until: number | null;
-  /** The runtime that must answer or work. */
+  /** The runtime that must answer or work; of a delegation also afterwards. */
   readonly waitsFor: string | null;
   /** For a delegation the skill that was asked for. */
   readonly skill: string | null;
@@ -32,8 +32,6 @@ export interface StepLine {
   } | null;
 }
 
-const approval = z.object({ approve: z.boolean(), denyReason: z.string().optional() });
-
 /**
  * The steps of a task in the order in which they began.
  *
@@ -42,34 +40,46 @@ const approval = z.object({ approve: z.boolean(), denyReason: z.string().optiona
 export async function timelineOf(record: TaskRecord, now: number): Promise<StepLine[]> {
   const { view, entries } = record;
   const opened = firstOpened(entries);
-  const denied = await denials(record);
+  const outcomes = await outcomesOf(record);
   const lines = [
     ...[...view.steps.values()].map((step) => storedLine(step, opened.get(step.name))),
-    ...[...view.open.values()].map((step) => openLine(record, step, { now, opened, denied })),
+    ...[...view.open.values()].map((step) => openLine(record, step, { now, opened, outcomes })),
     ...runningLine(record),
   ];
   const last = Number.POSITIVE_INFINITY;
   return lines.sort((one, other) => (one.beganAt ?? last) - (other.beganAt ?? last) || 0);
 }
 
-/** When each step that has waited began to. */
-function firstOpened(entries: readonly Entry[]): Map<string, number> {
-  const first = new Map<string, number>();
+/** When a step that has waited began, and for whom it waited. */
+interface Opened {
+  readonly at: number;
+  readonly child?: Child | undefined;
+}
+
+/** The beginnings of the steps that have waited. */
+function firstOpened(entries: readonly Entry[]): Map<string, Opened> {
+  const first = new Map<string, Opened>();
   for (const { at, opens = [] } of entries)
-    for (const { name } of opens) if (!first.has(name)) first.set(name, at);
+    for (const { name, child, ms = 0 } of opens)
+      if (!first.has(name)) first.set(name, { at: at - ms, child });
   return first;
 }
 
 const BLANK = { attempts: 1, until: null, waitsFor: null, skill: null, error: null, endedAt: null } as const;
 
-function storedLine(step: StoredStep & { readonly at: number }, openedAt: number | undefined): StepLine {
+function ofChild({ to, skill }: Child): Pick<StepLine, "waitsFor" | "skill"> {
+  return { waitsFor: to, skill };
+}
+
+function storedLine(step: StoredStep & { readonly at: number }, opened: Opened | undefined): StepLine {
   const { name, kind, at, ms, attempts = 1, error } = step;
   return {
     ...BLANK,
+    ...(opened?.child && ofChild(opened.child)),
     name,
     kind,
     state: error === undefined ? "done" : "failed",
-    beganAt: Math.min(openedAt ?? at, at - ms),
+    beganAt: Math.min(opened?.at ?? at, at - ms),
     endedAt: at,
     attempts,
     error: error ?? null,
@@ -78,44 +88,39 @@ function storedLine(step: StoredStep & { readonly at: number }, openedAt: number
 
 interface Known {
   readonly now: number;
-  readonly opened: ReadonlyMap<string, number>;
-  readonly denied: ReadonlyMap<string, string>;
+  readonly opened: ReadonlyMap<string, Opened>;
+  readonly outcomes: ReadonlyMap<string, StepOutcome>;
 }
 
-function openLine(record: TaskRecord, step: Waiting, { now, opened, denied }: Known): StepLine {
+function openLine(record: TaskRecord, step: Waiting, { now, opened, outcomes }: Known): StepLine {
   const { view, head } = record;
   const { name, kind, until, child } = step;
-  const answer = view.answers.get(name);
-  const denial = denied.get(name);
-  const over = answer?.at ?? (kind === "sleep" && isOver(record, step, now) ? until : undefined);
   const line: StepLine = {
     ...BLANK,
     name,
     kind,
     state: "waiting",
-    beganAt: opened.get(name) ?? step.since,
+    beganAt: opened.get(name)?.at ?? step.since,
     attempts: step.attempts ?? 1,
     until: until ?? null,
     error: step.error ?? null,
+    ...(child && ofChild(child)),
   };
-  if (over !== undefined && denial === undefined)
-    return { ...line, state: "done", endedAt: over, until: null };
-  if (over !== undefined)
-    return {
-      ...line,
-      state: "failed",
-      endedAt: over,
-      until: null,
-      error: { name: "ApprovalDenied", message: denial ?? "" },
-    };
+  const slept = kind === "sleep" && isOver(record, step, now) ? until : undefined;
+  const outcome = outcomes.get(name) ?? (slept === undefined ? undefined : { at: slept });
+  if (outcome !== undefined) return over(line, outcome);
   const asks = kind === "ask" || kind === "approve";
   if (isEnded(record) || (asks && view.question?.name !== name))
     return { ...line, state: "dropped", until: null };
   if (asks) return { ...line, state: "asked", waitsFor: head.from };
-  if (child !== undefined) return { ...line, waitsFor: child.to, skill: child.skill };
   if (kind === "run" && head.waiting !== true && (until ?? 0) <= now)
     return { ...line, state: "running", until: null, attempts: line.attempts + 1 };
   return line;
+}
+
+function over(line: StepLine, { at, error }: StepOutcome): StepLine {
+  const state = error === undefined ? "done" : "failed";
+  return { ...line, state, endedAt: at, until: null, error: error ?? null };
 }
 
 /** That a sleep is over is written down nowhere; somebody must have gone on since, or be at it. */
@@ -136,15 +141,4 @@ function runningLine({ head, view }: TaskRecord): StepLine[] {
 /** Whether nothing more comes: its end is put, if perhaps not published yet. */
 export function isEnded({ head, view }: Pick<TaskRecord, "head" | "view">): boolean {
   return view.end !== undefined || isTerminal(head.state);
-}
-
-/** The approvals that were denied, and why. */
-async function denials({ view, text }: TaskRecord): Promise<Map<string, string>> {
-  const denied = new Map<string, string>();
-  for (const [name, { value }] of view.answers) {
-    if (view.open.get(name)?.kind !== "approve") continue;
-    const answer = approval.safeParse(JSON.parse((await text(value)) ?? "null")).data;
-    if (answer?.approve === false) denied.set(name, answer.denyReason || "approval was denied");
-  }
-  return denied;
 }
