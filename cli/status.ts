@@ -6,13 +6,24 @@ import { CliError, EXIT } from "./errors.ts";
 import { readAll, readEvents, readEventsOfTask, type Seen } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
 import { common, count, runtime, taskKey, withCommon } from "./options.ts";
-import { artifactText, errorText, eventLine, stateName, stateText, waitText } from "./render.ts";
+import {
+  artifactHint,
+  artifactText,
+  errorText,
+  eventLine,
+  stateName,
+  stateText,
+  waitText,
+} from "./render.ts";
+import { resolveTask } from "./resolve.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
 import { table } from "./table.ts";
 import { clean, cleanLine, localTime } from "./text.ts";
 
 const DEFAULT_HOURS = 24;
 const DEFAULT_LIMIT = 20;
+/** A result may be long, and a line is a line. */
+const MAX_LAST_WORD = 1_000;
 
 const options = common.extend({ from: z.string().optional(), hours: z.number(), limit: z.number() });
 type Options = z.infer<typeof options>;
@@ -52,14 +63,17 @@ async function showRecent({ nc, home, out }: Session, { from, hours, limit }: Op
     opt_start_time: since.toISOString(),
     headers_only: true,
   });
-  const tasks = [...foldTasks(seen), ...unanswered(sent, seen)]
-    .sort((a, b) => a.updatedAt.getTime() - b.updatedAt.getTime())
-    .slice(-limit);
+  const all = [...foldTasks(seen), ...unanswered(sent, seen)].sort(
+    (a, b) => a.updatedAt.getTime() - b.updatedAt.getTime(),
+  );
+  // What waits for somebody is shown however old it is.
+  const tasks = all.filter((task, index) => index >= all.length - limit || waitOf(task) !== "");
 
   for (const task of tasks) out.record("state" in task ? task : { ...task, state: null });
   if (tasks.length === 0) out.line(`no tasks of ${delegator} in the last ${hours} h`);
   else
-    for (const line of table(["TASK", "STATE", "AGENT", "LAST EVENT", ""], tasks.map(rowOf))) out.line(line);
+    for (const line of table(["TASK", "STATE", "AGENT", "LAST EVENT", ""], tasks.map(rowOf), out.width))
+      out.line(line);
   const waits = tasks.map(waitOf);
   for (const wait of waits.filter((text) => text !== "")) out.line(wait);
   return EXIT.ok;
@@ -81,7 +95,7 @@ function waitOf(task: TaskView | Unanswered): string {
 }
 
 function lastWord({ error, content }: TaskView): string {
-  return cleanLine(error === null ? content : errorText(error), 60);
+  return cleanLine(error === null ? content : errorText(error), MAX_LAST_WORD);
 }
 
 /** Tasks of which no event tells, found by their subjects alone. */
@@ -100,13 +114,14 @@ export function unanswered(
   });
 }
 
-async function showTask({ nc, out }: Session, task: string, from: string | undefined): Promise<number> {
+async function showTask({ nc, out }: Session, id: string, from: string | undefined): Promise<number> {
+  const task = await resolveTask(nc, id);
   const seen = await readEventsOfTask(nc, task, from);
   const views = foldTasks(seen);
   if (views.length === 0)
     throw new CliError(
       EXIT.failed,
-      `task ${task}: no event tells of it; it waits for its agent, or is not known`,
+      `task ${task}: no event tells of it; it waits for its agent, or is not known (./sluice status lists the recent ones)`,
     );
   for (const view of views) {
     const own = seen.filter(({ event }) => event.from === view.executor && event.to === view.delegator);
@@ -127,6 +142,7 @@ function describe(view: TaskView, seen: readonly Seen[], c: Session["out"]["colo
     ),
     ...(view.artifacts.length === 0 ? [] : ["", "artifacts:"]),
     ...view.artifacts.map((artifact) => `  ${artifactText(artifact)}`),
+    ...(view.artifacts.length === 0 ? [] : [`  ${artifactHint(view.task, view.artifacts.length)}`]),
     ...(view.error === null ? [] : ["", c.red(errorText(view.error))]),
     ...(view.content.trim() === "" ? [] : ["", clean(view.content).trimEnd()]),
     ...(waitOf(view) === "" ? [] : ["", c.yellow(waitOf(view))]),

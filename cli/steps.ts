@@ -3,7 +3,7 @@ import * as z from "zod";
 import { deadlineOf, fruitlessClaims, stateOf } from "../shared/tasks/fold.ts";
 import type { TaskEvent, TaskState } from "../shared/wire/index.ts";
 import { EXIT } from "./errors.ts";
-import { stack, taskKey } from "./options.ts";
+import { DATA_FOLDER, stack, taskKey } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { TaskRecord } from "./record.ts";
 import { errorText, questionText, stateText, waitText } from "./render.ts";
@@ -12,10 +12,14 @@ import { table } from "./table.ts";
 import { cleanLine, durationText, localTime } from "./text.ts";
 import { isEnded, type StepLine, timelineOf } from "./timeline.ts";
 
-const MAX_NAME = 60;
-const MAX_ERROR = 100;
+/** A text that is longer is a mistake, or means harm. */
+const MAX_ERROR = 4_000;
 
-const options = z.object({ stack: z.string().optional(), json: z.boolean().default(false) });
+const options = z.object({
+  stack: z.string().optional(),
+  dataFolder: z.string().optional(),
+  json: z.boolean().default(false),
+});
 type Options = z.infer<typeof options>;
 
 export function stepsCommand(): Command {
@@ -23,20 +27,21 @@ export function stepsCommand(): Command {
     .description("show the steps of a task of our own deployment, out of its table")
     .argument("<task>", "a task's id", taskKey)
     .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs")
     .action(async (task: string, given: unknown) => {
       process.exitCode = await steps(task, options.parse(given));
     });
 }
 
-async function steps(task: string, { stack: name, json }: Options): Promise<number> {
+async function steps(task: string, { stack: name, dataFolder, json }: Options): Promise<number> {
   const out = processOutput(json);
   // The clients of AWS take long to load, and no other verb needs them.
   const [{ openStack }, { readRecord, eventOf }] = await Promise.all([
     import("./stack.ts"),
     import("./record.ts"),
   ]);
-  using opened = await openStack(currentHome(), name);
+  using opened = await openStack(currentHome(dataFolder), name);
   const record = await readRecord(opened, task);
   const lines = await timelineOf(record, Date.now());
   const { question } = record.view;
@@ -83,7 +88,7 @@ function describe(
   record: TaskRecord,
   lines: readonly StepLine[],
   asked: TaskEvent | undefined,
-  { colours: c }: Pick<Output, "colours">,
+  { colours: c, width }: Pick<Output, "colours" | "width">,
 ): string[] {
   const { head } = record;
   const end = endOf(record);
@@ -94,7 +99,8 @@ function describe(
     "",
     ...(lines.length === 0
       ? ["no step is stored yet"]
-      : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf))),
+      : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf), width)),
+    ...wholeErrors(lines, width).map((line) => c.red(line)),
     ...(end === undefined ? [] : ["", c.red(errorText(end))]),
     ...(asked === undefined ? [] : ["", questionText(asked, c), c.yellow(waitText(asked))]),
   ];
@@ -120,22 +126,41 @@ function facts(record: TaskRecord): [name: string, fact: string][] {
     ["accepted", localTime(new Date(head.decidedAt))],
     ["deadline", at === undefined ? "stands still while the question is open" : localTime(new Date(at))],
     ["claims", `${head.epoch} (epoch ${head.epoch})${inVain}`],
-    ["worker", says[worker]],
+    ["worker", lineText(record) ?? says[worker]],
   ];
 }
 
+/** That a task waits for a slot of its agent, and among how many. */
+function lineText({ line }: TaskRecord): string | undefined {
+  if (line === undefined) return undefined;
+  const tasks = line.waiting === 1 ? "1 task waits" : `${line.waiting} tasks wait`;
+  return `none: waits for a slot of its agent (${line.taken} taken, ${tasks} in the line)`;
+}
+
 function rowOf(step: StepLine): string[] {
-  const { name, kind, beganAt, endedAt, attempts, error } = step;
-  const code = error?.code === undefined ? "" : `${error.code}: `;
+  const { name, kind, beganAt, endedAt, attempts } = step;
   return [
     beganAt === null ? "" : localTime(new Date(beganAt)),
-    cleanLine(name, MAX_NAME),
+    cleanLine(name),
     kind,
     cleanLine(stateOfStep(step)),
     String(attempts),
     beganAt === null || endedAt === null ? "" : durationText(endedAt - beganAt),
-    error === null ? "" : cleanLine(`${error.name}: ${code}${error.message}`, MAX_ERROR),
+    errorOf(step),
   ];
+}
+
+function errorOf({ error }: StepLine): string {
+  if (error === null) return "";
+  const code = error.code === undefined ? "" : `${error.code}: `;
+  return cleanLine(`${error.name}: ${code}${error.message}`, MAX_ERROR);
+}
+
+/** The errors once more, where a terminal may be too narrow for the table. */
+function wholeErrors(lines: readonly StepLine[], width: number): string[] {
+  const failed = lines.filter(({ error }) => error !== null);
+  if (width === Number.POSITIVE_INFINITY || failed.length === 0) return [];
+  return ["", ...failed.map((step) => `${cleanLine(step.name)}: ${errorOf(step)}`)];
 }
 
 function stateOfStep({ kind, state, until, waitsFor, skill, beganAt }: StepLine): string {
@@ -166,6 +191,7 @@ function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent
     epoch: head.epoch,
     fruitlessClaims: fruitlessOf(record),
     worker: workerOf(record),
+    waitsForSlot: record.line ?? null,
     dueAt: iso(head.dueAt),
     question:
       view.question === undefined || isEnded(record)

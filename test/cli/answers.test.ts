@@ -101,8 +101,36 @@ test("reply exits 1 when it is asked again, and says what was wrong", async () =
   answering((of, { revision }) => [status(of, revision, INPUT, "expected a colour\nWhich colour?")]);
   const { code, stdout } = await sluice("reply", task, "seven");
   assert.equal(code, 1);
-  assert.match(stdout, /^input required expected a colour Which colour\?$/m);
+  assert.match(stdout, /^input required {2}expected a colour Which colour\?$/m);
   assert.match(stdout, new RegExp(`^peer must answer: ./sluice reply ${task} TEXT$`, "m"));
+});
+
+test("reply exits 1 when its answer was taken first and then found unfit, and only then", async () => {
+  const then = (content: string, prompt?: string) => {
+    answering((of, { revision }) => [
+      status(of, revision, "TASK_STATE_WORKING", "input received"),
+      status(of, revision + 1, INPUT, content),
+    ]);
+    return asked(INPUT, prompt);
+  };
+  const task = await then("answer: expected a colour\n\nWhich colour?");
+  const unfit = await sluice("reply", task, "seven");
+  assert.equal(unfit.code, 1);
+  assert.match(
+    unfit.stdout,
+    /^working {4}input received\ninput required {2}answer: expected a colour Which colour\?$/m,
+  );
+  assert.match(unfit.stdout, new RegExp(`^peer must answer: ./sluice reply ${task} TEXT$`, "m"));
+  // With another reason, when there was one already.
+  answering((of, { revision }) => [
+    status(of, revision, "TASK_STATE_WORKING", "input received"),
+    status(of, revision + 1, INPUT, "answer: expected another\n\nWhich colour?"),
+  ]);
+  assert.equal((await sluice("reply", task, "eight")).code, 1);
+
+  const further = await sluice("reply", await then("Which wall?"), "red");
+  assert.equal(further.code, 0);
+  assert.match(further.stdout, /^input required {2}Which wall\?$/m);
 });
 
 test("a second answer to one question is not sent, and that is said", async () => {
@@ -130,8 +158,13 @@ test("authorize approves, and --deny denies", async () => {
   assert.equal(denied.code, 0);
   assert.equal(denied.json().length, 1);
   assert.deepEqual(sent().at(-1), { approve: false, denyReason: "not on a Friday" });
+  await sluice("authorize", await asked(AUTH), "--deny", "too", "dear");
+  assert.deepEqual(sent().at(-1), { approve: false, denyReason: "too dear" });
   await sluice("authorize", await asked(AUTH), "--deny");
   assert.deepEqual(sent().at(-1), { approve: false });
+
+  const lonely = await sluice("authorize", "task_1", "too", "dear");
+  assert.deepEqual([lonely.code, lonely.stderr.includes("add --deny REASON")], [2, true]);
 
   // Approved, and denied all the same: somebody was faster.
   assert.equal((await sluice("authorize", await asked(AUTH))).code, 1);
@@ -150,7 +183,7 @@ test("what is not asked cannot be answered", async () => {
   );
   await refused(["authorize", await asked(INPUT)], /peer must answer: .\/sluice reply task_\w+ TEXT/);
   await refused(["reply", "task_ffff", "x"], /nobody has accepted it yet/);
-  await refused(["reply", approval, "x", "--from", "somebody"], /nobody has accepted it yet/);
+  await refused(["reply", approval, "x", "--from", "somebody"], /it is peer's task, not somebody's/);
 
   stage.script = async ({ task }, say) => {
     await say(acceptedEvent(task, now()));
@@ -222,5 +255,5 @@ test("ask, status and watch say who must answer, and how", async () => {
     new RegExp(`\ninput required\nWhich colour\\?\nAny will do.\n${wait}\nworking `),
   );
   watching.signal("SIGINT");
-  assert.match((await watching.finished).stdout, new RegExp(`input required Which colour.*\n +${wait}\n`));
+  assert.match((await watching.finished).stdout, new RegExp(`input required  Which colour.*\n +${wait}\n`));
 });
