@@ -44,14 +44,14 @@ export async function events(deps: EventsDeps, message: Delivery): Promise<Verdi
   if (!deployment.agents.some(({ runtime }) => runtime === event.to))
     return { term: `${event.to} is not hosted here` };
   const found = await parentOf(deps, event);
+  const patient = now() - message.storedAt <= timing.controlGraceMs;
+  const later = { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.controlGraceMs) };
   if (found === undefined) {
     // What waits counts among the few that may be unacknowledged: nobody may fill that with events of nothing.
-    if (!mayBeFound(deps, event)) return { term: "no such delegation" };
-    if (now() - message.storedAt > timing.controlGraceMs) return { term: "no such delegation" };
-    return { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.controlGraceMs) };
+    return patient && mayBeFound(deps, event) ? later : { term: "no such delegation" };
   }
-  if (now() - message.storedAt < timing.leaseMs && (await isEarly(deps, found, event)))
-    return { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.leaseMs) };
+  // Those that are missing may be waiting for as long.
+  if (patient && (await isEarly(deps, found, event))) return later;
   return take(deps, found, event, message.storedAt);
 }
 

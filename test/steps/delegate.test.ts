@@ -685,8 +685,8 @@ describe("events", () => {
         ack: true,
       });
       const waited = simulation.clock.now() - began;
-      assert.equal(waited >= simulation.timing.leaseMs, waits, `${onStream}`);
-      assert.ok(waited < 2 * simulation.timing.leaseMs);
+      assert.equal(waited >= simulation.timing.controlGraceMs, waits, `${onStream}`);
+      assert.ok(waited < 2 * simulation.timing.controlGraceMs);
       const end = () => simulation.publisher.events(taskId).at(-1)?.event;
       await simulation.until("the end", () => end()?.kind === "result");
       assert.equal(end()?.content, "done a.txt");
