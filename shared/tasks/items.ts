@@ -43,7 +43,7 @@ export const storedStep = z.object({
   name: z.string(),
   kind: stepKind,
   value: kept,
-  /** How long the step took, in milliseconds. */
+  /** How long the step took, in milliseconds; for a `run` with the attempts before and the pauses between them. */
   ms: z.int().nonnegative(),
   /** How many attempts it took, where it was more than one. */
   attempts: z.int().positive().optional(),
@@ -81,6 +81,8 @@ export const openedStep = z.object({
   /** For a `run` between two attempts: how many have failed, and the last one's error. */
   attempts: z.int().positive().optional(),
   error: storedError.optional(),
+  /** For a `run` between two attempts: how long it had been tried by then, in milliseconds. */
+  ms: z.int().nonnegative().optional(),
 });
 export type OpenedStep = z.infer<typeof openedStep>;
 

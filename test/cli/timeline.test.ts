@@ -5,6 +5,7 @@ import * as z from "zod";
 import { readRecord } from "../../cli/record.ts";
 import { type StepLine, timelineOf } from "../../cli/timeline.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
+import type { TaskState } from "../../shared/wire/index.ts";
 import { Crashes } from "../../testing/crashes.ts";
 import { Simulation } from "../../testing/simulation.ts";
 import { TestTask } from "../../testing/task.ts";
@@ -157,35 +158,89 @@ test("after a death the step that runs is known", async () => {
   assert.deepEqual((await read()).map(brief), ["long run running 1"]);
 });
 
-test("a delegation waits for its executor", async () => {
-  const { simulation, taskId, read } = await started((step) => step.sleep("first", "1h"));
+/** A task that sleeps, and whose journal a test continues by itself. */
+async function journal() {
+  const stage = await started((step) => step.sleep("first", "1h"));
+  const { simulation, taskId } = stage;
   await simulation.advance(1);
-  const last = (await simulation.store.entries(taskId, 1)).at(-1);
-  assert.ok(last);
-  const child = {
-    to: "acme-exec",
-    channelRef: "exec",
-    skill: "exec/task",
-    messageId: "msg_1",
-    timeoutSec: 60,
-    depth: 0,
+  const put = async (of: Partial<Entry>) => {
+    const last = (await simulation.store.entries(taskId, 1)).at(-1);
+    assert.ok(last);
+    const { place, at, revision } = last;
+    const entry: Entry = { place: place + 1, nonce: `n${place}`, epoch: 1, at: at + 1, revision, ...of };
+    await simulation.store.append(taskId, entry, 4_000_000_000);
+    return entry;
   };
-  const until = simulation.clock.now() + HOUR;
-  const entry: Entry = {
-    place: last.place + 1,
-    nonce: "n",
-    epoch: 1,
-    at: last.at + 1,
-    revision: last.revision,
-    opens: [{ name: "ask exec", kind: "delegate", until, child }],
+  const handOn = (name: string, until = simulation.clock.now() + HOUR) => {
+    const of = { to: "acme-exec", channelRef: "exec", skill: "exec/task", timeoutSec: 60, depth: 0 };
+    return put({ opens: [{ name, kind: "delegate", until, child: { ...of, messageId: `msg_${name}` } }] });
   };
-  await simulation.store.append(taskId, entry, 4_000_000_000);
+  return { ...stage, put, handOn, until: simulation.clock.now() + HOUR };
+}
+
+test("a delegation waits for its executor", async () => {
+  const { handOn, read, until } = await journal();
+  await handOn("ask exec", until);
   const line = lineOf(await read(), "ask exec");
   assert.deepEqual(
     [line?.state, line?.waitsFor, line?.skill, line?.until],
     ["waiting", "acme-exec", "exec/task", until],
   );
 });
+
+test("a delegation is over with its executor's end, also when the task is over", async () => {
+  const { handOn, put, read } = await journal();
+  const ended = (step: string, state: TaskState, error?: { code: string; message: string }) => {
+    const outcome = { state, text: "", artifacts: [], metrics: {}, ...(error && { error }) };
+    return put({ heard: { step, revision: 2, outcome: { text: JSON.stringify(outcome) } } });
+  };
+  for (const name of ["good", "bad", "never"]) await handOn(name);
+  const good = await ended("good", "TASK_STATE_COMPLETED");
+  await ended("bad", "TASK_STATE_REJECTED", { code: "overloaded", message: "full" });
+  await put({ heard: { step: "never", revision: 1, taskId: "task_1" } });
+  const states = async () =>
+    (await read()).slice(1).map(({ name, state, waitsFor }) => [name, state, waitsFor]);
+  assert.deepEqual(await states(), [
+    ["good", "done", "acme-exec"],
+    ["bad", "failed", "acme-exec"],
+    ["never", "waiting", "acme-exec"],
+  ]);
+
+  await put({ end: { state: "TASK_STATE_COMPLETED" } });
+  assert.deepEqual(await states(), [
+    ["good", "done", "acme-exec"],
+    ["bad", "failed", "acme-exec"],
+    ["never", "dropped", "acme-exec"],
+  ]);
+  const lines = await read();
+  assert.equal(lineOf(lines, "good")?.endedAt, good.at);
+  const { name, code, message = "" } = lineOf(lines, "bad")?.error ?? {};
+  assert.deepEqual([name, code], ["DelegationError", "overloaded"]);
+  assert.match(message, /acme-exec has ended the task as TASK_STATE_REJECTED, code overloaded: full$/);
+});
+
+for (const [length, pause] of [
+  ["short", "4s"],
+  ["long", "4h"],
+] as const)
+  test(`a step took its attempts and the ${length} pauses between them`, async () => {
+    let attempts = 0;
+    const { simulation, read, began } = await started((step) =>
+      step.run(
+        "flaky",
+        async () => {
+          await new Promise((done) => simulation.clock.timer(1_000, () => done("")));
+          if (++attempts < 3) throw new Error(`attempt ${attempts}`);
+        },
+        { retry: { attempts: 3, initial: pause, max: pause } },
+      ),
+    );
+    await simulation.advance(10 * HOUR);
+    const [done] = await read();
+    assert.equal(done && brief(done), "flaky run done 3");
+    assert.equal(done?.beganAt, began);
+    assert.ok((done?.endedAt ?? 0) - began >= 3_000);
+  });
 
 test("a delegation that is over is done or failed, though no entry of its step says so", async () => {
   const simulation = new Simulation(

@@ -32,12 +32,13 @@ export async function runStep(engine: Engine, id: string, fn: Fn, options: RunOp
   let failed = open?.attempts ?? 0;
   if (open?.until !== undefined && open.until > clock.now()) await lot.park({ until: open.until });
 
+  let began: number | undefined;
   for (;;) {
     await engine.begin(id);
-    const started = clock.now();
+    began ??= clock.now();
     const attempted = await attempt(engine, id, fn, failed + 1, timeoutMs);
     await engine.still();
-    const ms = Math.max(0, Math.round(clock.now() - started));
+    const ms = Math.max(0, Math.round(clock.now() - began));
     if (attempted.kind === "cut") {
       await lot.park({ until: clock.now(), elsewhere: true });
       continue;
@@ -54,7 +55,9 @@ export async function runStep(engine: Engine, id: string, fn: Fn, options: RunOp
     const until = clock.now() + pause;
     // A short pause is not worth a write; if the worker dies in it, the attempts are counted anew.
     if (pause > SHORT_WAIT_MS || until >= engine.limit)
-      await durable(engine.writer.add({ open: { name: id, kind: "run", until, attempts: failed, error } }));
+      await durable(
+        engine.writer.add({ open: { name: id, kind: "run", until, attempts: failed, error, ms } }),
+      );
     await lot.park({ until });
   }
 }
