@@ -8,6 +8,8 @@ import { publish } from "./task.ts";
 /** A task that is to be told something: how it stands, and what it does from then on. */
 export interface Subject extends AsyncDisposable {
   readonly view: TaskView;
+  /** What it has asked so far. */
+  readonly prompts: readonly string[];
   /** Opened before the past was read, so that no event falls in between. */
   readonly feed: Feed;
 }
@@ -20,8 +22,11 @@ export interface Subject extends AsyncDisposable {
  */
 export async function findTask(nc: NatsConnection, taskId: string, from?: string): Promise<Subject> {
   const feed = await openEvents(nc, [`a2a.v1.event.*.${from ?? "*"}.${taskId}.>`]);
-  const [view] = foldTasks(await readEventsOfTask(nc, taskId, from));
-  if (view !== undefined) return { view, feed, [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose]() };
+  const seen = await readEventsOfTask(nc, taskId, from);
+  const [view] = foldTasks(seen);
+  const prompts = seen.flatMap(({ event }) => (isQuestion(event) ? [event.content] : []));
+  if (view !== undefined)
+    return { view, prompts, feed, [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose]() };
   await feed[Symbol.asyncDispose]();
   throw new CliError(EXIT.failed, `task ${taskId}: nobody has accepted it yet, or its events are gone`);
 }

@@ -105,6 +105,34 @@ test("reply exits 1 when it is asked again, and says what was wrong", async () =
   assert.match(stdout, new RegExp(`^peer must answer: ./sluice reply ${task} TEXT$`, "m"));
 });
 
+test("reply exits 1 when its answer was taken first and then found unfit, and only then", async () => {
+  const then = (content: string, prompt?: string) => {
+    answering((of, { revision }) => [
+      status(of, revision, "TASK_STATE_WORKING", "input received"),
+      status(of, revision + 1, INPUT, content),
+    ]);
+    return asked(INPUT, prompt);
+  };
+  const task = await then("answer: expected a colour\n\nWhich colour?");
+  const unfit = await sluice("reply", task, "seven");
+  assert.equal(unfit.code, 1);
+  assert.match(
+    unfit.stdout,
+    /^working {4}input received\ninput required answer: expected a colour Which colour\?$/m,
+  );
+  assert.match(unfit.stdout, new RegExp(`^peer must answer: ./sluice reply ${task} TEXT$`, "m"));
+  // With another reason, when there was one already.
+  answering((of, { revision }) => [
+    status(of, revision, "TASK_STATE_WORKING", "input received"),
+    status(of, revision + 1, INPUT, "answer: expected another\n\nWhich colour?"),
+  ]);
+  assert.equal((await sluice("reply", task, "eight")).code, 1);
+
+  const further = await sluice("reply", await then("Which wall?"), "red");
+  assert.equal(further.code, 0);
+  assert.match(further.stdout, /^input required Which wall\?$/m);
+});
+
 test("a second answer to one question is not sent, and that is said", async () => {
   const task = await asked(INPUT);
   stage.onControl = async () => {};
