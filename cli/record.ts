@@ -12,6 +12,8 @@ export interface TaskRecord {
   readonly entries: readonly Entry[];
   /** What the entries add up to. */
   readonly view: View;
+  /** How things stand at its agent, when the task waits in the line for one of its slots. */
+  readonly line?: { readonly taken: number; readonly waiting: number };
   /** A text that is kept in its item or in the bucket; nothing when it is no longer there. */
   text(kept: Kept): Promise<string | undefined>;
 }
@@ -37,7 +39,14 @@ export async function readRecord(stack: OpenStack, taskId: string): Promise<Task
     };
     return reach(label, values.text(kept).catch(gone));
   };
-  return { head, entries, view: fold(entries), text };
+  const line = head.queued === undefined ? undefined : await reach(label, store.slots(head.to));
+  return {
+    head,
+    entries,
+    view: fold(entries),
+    ...(line && { line: { taken: line.live.size, waiting: line.queued } }),
+    text,
+  };
 }
 
 /** A stored event as its delegator reads it. */

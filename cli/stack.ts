@@ -15,7 +15,7 @@ const AWS_CLIENT = { maxAttempts: 2, requestHandler: { connectionTimeout: 3_000,
 export interface OpenStack extends Disposable {
   /** What it is called in an error. */
   readonly label: string;
-  readonly store: Pick<Store, "head" | "entries">;
+  readonly store: Pick<Store, "head" | "entries" | "slots">;
   readonly values: Pick<Values, "text">;
 }
 

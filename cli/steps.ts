@@ -120,8 +120,15 @@ function facts(record: TaskRecord): [name: string, fact: string][] {
     ["accepted", localTime(new Date(head.decidedAt))],
     ["deadline", at === undefined ? "stands still while the question is open" : localTime(new Date(at))],
     ["claims", `${head.epoch} (epoch ${head.epoch})${inVain}`],
-    ["worker", says[worker]],
+    ["worker", lineText(record) ?? says[worker]],
   ];
+}
+
+/** That a task waits for a slot of its agent, and among how many. */
+function lineText({ line }: TaskRecord): string | undefined {
+  if (line === undefined) return undefined;
+  const tasks = line.waiting === 1 ? "1 task waits" : `${line.waiting} tasks wait`;
+  return `none: waits for a slot of its agent (${line.taken} taken, ${tasks} in the line)`;
 }
 
 function rowOf(step: StepLine): string[] {
@@ -166,6 +173,7 @@ function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent
     epoch: head.epoch,
     fruitlessClaims: fruitlessOf(record),
     worker: workerOf(record),
+    waitsForSlot: record.line ?? null,
     dueAt: iso(head.dueAt),
     question:
       view.question === undefined || isEnded(record)

@@ -45,6 +45,7 @@ const told = z.object({
   epoch: z.int(),
   fruitlessClaims: z.int(),
   worker: z.enum(["unclaimed", "working", "waiting", "over"]),
+  waitsForSlot: z.object({ taken: z.int(), waiting: z.int() }).nullable(),
   dueAt: z.iso.datetime().nullable(),
   question: z
     .object({
@@ -167,6 +168,37 @@ test("a task that is over, and one that was rejected", async () => {
     / {2}rejected\n.*\nrejected {3}\d{4}-[^\n]*\n\nno step is stored yet\n\nunknown_skill: /,
   );
   assert.equal((await jsonOf(refused.taskId)).state, "TASK_STATE_REJECTED");
+});
+
+test("a task that waits for a slot of its agent", async () => {
+  const store = tableOf(sluice.host.endpoints.dynamodb);
+  const now = Date.now();
+  const head = (taskId: string): Head => ({
+    taskId,
+    messageId: taskId,
+    from: SENDER,
+    to: "acme-slots-only-here",
+    digest: "d",
+    state: "TASK_STATE_SUBMITTED",
+    epoch: 0,
+    beat: 0,
+    published: 1,
+    decidedAt: now,
+    deadline: now + 3_600_000,
+    expiresAt: Math.ceil(now / 1_000) + 86_400,
+  });
+  const [holder, waiter, next] = ["task_holder", "task_waiter", "task_next"].map(head);
+  assert.ok(holder && waiter && next);
+  for (const one of [holder, waiter, next]) await store.admit(one);
+  await store.claimSlot(holder, "n", now + 60_000, 1);
+  assert.equal(await store.queue(waiter, 1), "queued");
+  assert.match(
+    (await steps("task_waiter")).stdout,
+    /^worker {5}none: waits for a slot of its agent \(1 taken, 1 task waits in the line\)$/m,
+  );
+  assert.equal(await store.queue(next, 1), "queued");
+  assert.deepEqual((await jsonOf("task_waiter")).waitsForSlot, { taken: 1, waiting: 2 });
+  assert.equal((await jsonOf("task_holder")).waitsForSlot, null);
 });
 
 test("names and errors that a handler has made reach no terminal as they are", async () => {
