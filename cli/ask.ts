@@ -5,7 +5,7 @@ import { isQuestion } from "./control.ts";
 import { Dialogue } from "./dialogue.ts";
 import { EXIT } from "./errors.ts";
 import { common, hops, runtime, seconds, withCommon } from "./options.ts";
-import { endText, eventLine, questionText, waitText } from "./render.ts";
+import { artifactHint, endText, eventLine, questionText, waitText } from "./render.ts";
 import { inSession, ownRuntime } from "./session.ts";
 import { findTarget } from "./target.ts";
 import { askTask, type Order, type Sent, sendTask } from "./task.ts";
@@ -71,8 +71,10 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
       out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
       out.waitingFor(`waiting for ${order.to}`);
     };
+    const artifacts = new Set<string>();
     const showEvent = (event: TaskEvent) => {
       out.record(event);
+      if (event.artifact !== undefined) artifacts.add(event.artifact.id);
       dialogue?.note(event);
       if (exitCodeOf(event) !== null) return;
       if (isQuestion(event)) return showQuestion(event);
@@ -93,6 +95,7 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
       signal: interrupted,
     });
     out.done();
+    if (artifacts.size > 0) out.line(c.dim(artifactHint(end.taskKey, artifacts.size)));
     out.line(endText(end, c));
     return exitCodeOf(end) ?? EXIT.failed;
   });

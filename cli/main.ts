@@ -2,6 +2,7 @@ import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { Command, CommanderError } from "commander";
 import { agentsCommand } from "./agents.ts";
+import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
@@ -25,6 +26,7 @@ function program(): Command {
     replyCommand(),
     authorizeCommand(),
     cancelCommand(),
+    artifactCommand(),
     agentsCommand(),
     stepsCommand(),
   ];

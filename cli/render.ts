@@ -22,6 +22,11 @@ export function artifactText(artifact: ArtifactRef): string {
   return [name, mediaType, sizeText(sizeBytes), digest].map((part) => cleanLine(part)).join("  ");
 }
 
+/** How to read a task's artifacts. */
+export function artifactHint(task: string, count: number): string {
+  return `read ${count === 1 ? "it" : "one"} with ./sluice artifact ${cleanLine(task)}${count === 1 ? "" : " NAME"}`;
+}
+
 /** An event on one line: what happened, and its text or artifact. */
 export function eventLine(event: TaskEvent, c: Colours): string {
   const text = [event.error === null ? "" : errorText(event.error), cleanLine(event.content)];

@@ -6,7 +6,15 @@ import { CliError, EXIT } from "./errors.ts";
 import { readAll, readEvents, readEventsOfTask, type Seen } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
 import { common, count, runtime, taskKey, withCommon } from "./options.ts";
-import { artifactText, errorText, eventLine, stateName, stateText, waitText } from "./render.ts";
+import {
+  artifactHint,
+  artifactText,
+  errorText,
+  eventLine,
+  stateName,
+  stateText,
+  waitText,
+} from "./render.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
 import { table } from "./table.ts";
 import { clean, cleanLine, localTime } from "./text.ts";
@@ -127,6 +135,7 @@ function describe(view: TaskView, seen: readonly Seen[], c: Session["out"]["colo
     ),
     ...(view.artifacts.length === 0 ? [] : ["", "artifacts:"]),
     ...view.artifacts.map((artifact) => `  ${artifactText(artifact)}`),
+    ...(view.artifacts.length === 0 ? [] : [`  ${artifactHint(view.task, view.artifacts.length)}`]),
     ...(view.error === null ? [] : ["", c.red(errorText(view.error))]),
     ...(view.content.trim() === "" ? [] : ["", clean(view.content).trimEnd()]),
     ...(waitOf(view) === "" ? [] : ["", c.yellow(waitOf(view))]),

@@ -74,6 +74,7 @@ test("shows every event and the whole result as plain lines, and exits 0", async
     `accepted   ${task.taskId}`,
     "working    counting",
     `artifact   report.json  application/json  1.2 kB  sha256:${"a".repeat(64)}`,
+    `read it with ./sluice artifact ${task.taskId}`,
     "completed",
     "result text",
   ]);
