@@ -7,6 +7,7 @@ import { EXIT } from "./errors.ts";
 import { common, hops, runtime, seconds, withCommon } from "./options.ts";
 import { artifactHint, endText, eventLine, questionText, waitText } from "./render.ts";
 import { inSession, ownRuntime } from "./session.ts";
+import { Silence } from "./silence.ts";
 import { findTarget } from "./target.ts";
 import { askTask, type Order, type Sent, sendTask } from "./task.ts";
 import { cleanLine } from "./text.ts";
@@ -66,6 +67,7 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
     }
 
     const c = out.colours;
+    using silence = new Silence(nc, out, order.to);
     using dialogue = out.interactive ? new Dialogue(nc, out) : undefined;
     const showSent = ({ taskId }: Sent) => {
       out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
@@ -73,6 +75,7 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
     };
     const artifacts = new Set<string>();
     const showEvent = (event: TaskEvent) => {
+      silence.broken();
       out.record(event);
       if (event.artifact !== undefined) artifacts.add(event.artifact.id);
       dialogue?.note(event);

@@ -1,4 +1,4 @@
-import { JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import { type ConsumerInfo, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
 import { readLastOn } from "../shared/nats/stream-reads.ts";
@@ -102,8 +102,17 @@ export async function readDurables(nc: NatsConnection): Promise<Durable[]> {
 
 /** Whether somebody ever made a durable consumer for a runtime's tasks. */
 export async function hasDurable(nc: NatsConnection, runtime: string): Promise<boolean> {
+  return (await consumerOf(nc, runtime)) !== null;
+}
+
+/** Whether somebody waits for a runtime's tasks right now. */
+export async function isListenedFor(nc: NatsConnection, runtime: string): Promise<boolean> {
+  return ((await consumerOf(nc, runtime))?.num_waiting ?? 0) > 0;
+}
+
+async function consumerOf(nc: NatsConnection, runtime: string): Promise<ConsumerInfo | null> {
   const jsm = await jetstreamManager(nc, { checkAPI: false });
-  return (await orNothing(jsm.consumers.info(TASKS_STREAM, tasksConsumer(runtime)))) !== null;
+  return await orNothing(jsm.consumers.info(TASKS_STREAM, tasksConsumer(runtime)));
 }
 
 /** What the server says, or null when it says that there is none. */

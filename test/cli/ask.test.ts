@@ -329,6 +329,13 @@ test("a lost server is waited for", async () => {
   assert.equal(end.state, "TASK_STATE_COMPLETED");
 });
 
+test("that nobody listens for an agent is said, once", async () => {
+  const { code, stderr } = await ask(async () => {}, "acme-nobody", "x", "--timeout", "4");
+  assert.equal(code, 124);
+  assert.match(stderr, /^sluice: nobody listens for acme-nobody now; the task waits until somebody does/);
+  assert.equal(stderr.match(/nobody listens/g)?.length, 1);
+});
+
 test("exit codes", async () => {
   assert.equal(exitCodeOf({ state: "TASK_STATE_WORKING", error: null }), null);
   assert.equal(exitCodeOf({ state: "TASK_STATE_INPUT_REQUIRED", error: null }), null);
