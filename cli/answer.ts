@@ -25,12 +25,12 @@ const SETTLE_MS = 2_000;
 
 /** Sends an answer as the task's sender, and waits until the executor has taken it or asks again. */
 export async function answer(
-  taskId: string,
+  id: string,
   answering: Answering,
   { from, timeout, ...given }: Common & { readonly from?: string | undefined; readonly timeout: number },
 ): Promise<number> {
   return inSession(given, async ({ nc, out, interrupted }) => {
-    await using task = await findTask(nc, taskId, from);
+    await using task = await findTask(nc, id, from);
     const { view } = task;
     refuseIfNotAsked(view, answering);
     const known = await sendControl(nc, view, answering);

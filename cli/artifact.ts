@@ -9,6 +9,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { readEventsOfTask } from "./events.ts";
 import { foldTasks } from "./fold.ts";
 import { common, runtime, taskKey, withCommon } from "./options.ts";
+import { resolveTask } from "./resolve.ts";
 import { inSession } from "./session.ts";
 import { clean, cleanLine, sizeText } from "./text.ts";
 
@@ -27,9 +28,11 @@ export function artifactCommand(): Command {
     });
 }
 
-async function artifact(task: string, name: string | undefined, given: Options): Promise<number> {
+async function artifact(id: string, name: string | undefined, given: Options): Promise<number> {
   return inSession(given, async ({ nc, out }) => {
+    const task = await resolveTask(nc, id);
     const views = foldTasks(await readEventsOfTask(nc, task, given.from));
+    if (views.length === 0) throw new CliError(EXIT.failed, `task ${task}: no event tells of it`);
     const ref = choose(
       task,
       views.flatMap(({ artifacts }) => artifacts),

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { TaskEvent } from "../shared/wire/index.ts";
 import { isQuestion } from "./control.ts";
 import { Dialogue } from "./dialogue.ts";
-import { EXIT } from "./errors.ts";
+import { EXIT, Left } from "./errors.ts";
 import { common, hops, runtime, seconds, withCommon } from "./options.ts";
 import { artifactHint, endText, eventLine, questionText, waitText } from "./render.ts";
 import { inSession, ownRuntime } from "./session.ts";
@@ -69,7 +69,9 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
     const c = out.colours;
     using silence = new Silence(nc, out, order.to);
     using dialogue = out.interactive ? new Dialogue(nc, out) : undefined;
-    const showSent = ({ taskId }: Sent) => {
+    let taskId: string | undefined;
+    const showSent = (sent: Sent) => {
+      taskId = sent.taskId;
       out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
       out.waitingFor(`waiting for ${order.to}`);
     };
@@ -96,6 +98,8 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
       onSent: showSent,
       onEvent: showEvent,
       signal: interrupted,
+    }).catch((error: unknown) => {
+      throw interrupted.aborted && taskId !== undefined ? new Left(taskId) : error;
     });
     out.done();
     if (artifacts.size > 0) out.line(c.dim(artifactHint(end.taskKey, artifacts.size)));

@@ -29,10 +29,11 @@ export function cancelCommand(): Command {
     });
 }
 
-async function cancel(taskId: string, { from, reason, timeout, ...given }: Options): Promise<number> {
+async function cancel(id: string, { from, reason, timeout, ...given }: Options): Promise<number> {
   return inSession(given, async ({ nc, out, interrupted }) => {
-    await using found = await findTask(nc, taskId, from);
+    await using found = await findTask(nc, id, from);
     const { view, feed } = found;
+    const taskId = view.task;
     if (isTerminal(view.state)) {
       out.record({ task: taskId, state: view.state });
       out.line(`${taskId} is over already: ${stateName(view.state)}`);

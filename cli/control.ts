@@ -3,7 +3,9 @@ import { type ControlKind, controlMessage, type TaskEvent } from "../shared/wire
 import { CliError, EXIT } from "./errors.ts";
 import { type Feed, openEvents, readEventsOfTask } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
+import { resolveTask } from "./resolve.ts";
 import { publish } from "./task.ts";
+import { cleanLine } from "./text.ts";
 
 /** A task that is to be told something: how it stands, and what it does from then on. */
 export interface Subject extends AsyncDisposable {
@@ -17,10 +19,12 @@ export interface Subject extends AsyncDisposable {
 /**
  * Finds a task by its events.
  *
+ * @param id the task's id, or how it begins
  * @param from whose task it is; anybody's without it
  * @throws CliError `failed` when no event tells of it
  */
-export async function findTask(nc: NatsConnection, taskId: string, from?: string): Promise<Subject> {
+export async function findTask(nc: NatsConnection, id: string, from?: string): Promise<Subject> {
+  const taskId = await resolveTask(nc, id);
   const feed = await openEvents(nc, [`a2a.v1.event.*.${from ?? "*"}.${taskId}.>`]);
   const seen = await readEventsOfTask(nc, taskId, from);
   const [view] = foldTasks(seen);
@@ -28,7 +32,13 @@ export async function findTask(nc: NatsConnection, taskId: string, from?: string
   if (view !== undefined)
     return { view, prompts, feed, [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose]() };
   await feed[Symbol.asyncDispose]();
-  throw new CliError(EXIT.failed, `task ${taskId}: nobody has accepted it yet, or its events are gone`);
+  throw new CliError(EXIT.failed, `task ${taskId}: ${await whyUnknown(nc, taskId, from)}`);
+}
+
+async function whyUnknown(nc: NatsConnection, taskId: string, from: string | undefined): Promise<string> {
+  const [others] = from === undefined ? [] : foldTasks(await readEventsOfTask(nc, taskId));
+  if (others !== undefined) return `it is ${cleanLine(others.delegator)}'s task, not ${from}'s`;
+  return "nobody has accepted it yet, or its events are gone; ./sluice status lists the recent ones";
 }
 
 /**

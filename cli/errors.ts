@@ -12,13 +12,24 @@ export class CliError extends Error {
   }
 }
 
+const advice = (taskId: string) => `./sluice status ${taskId}, or ./sluice cancel ${taskId}`;
+
+/** The waiting was interrupted. The task goes on. */
+export class Left extends CliError {
+  constructor(taskId: string) {
+    super(EXIT.interrupted, `interrupted; the task goes on: ${advice(taskId)}`);
+  }
+}
+
 /** What was waited for did not come in time. The task itself may go on. */
 export class TimedOut extends CliError {
   readonly taskId: string;
 
   constructor(taskId: string, timeoutMs: number, what = "did not end") {
-    const advice = `it may still go on: ./sluice status ${taskId}, or ./sluice cancel ${taskId}`;
-    super(EXIT.timedOut, `timed out: ${taskId} ${what} within ${timeoutMs / 1_000} s; ${advice}`);
+    super(
+      EXIT.timedOut,
+      `timed out: ${taskId} ${what} within ${timeoutMs / 1_000} s; it may still go on: ${advice(taskId)}`,
+    );
     this.taskId = taskId;
   }
 }

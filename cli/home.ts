@@ -58,9 +58,11 @@ export interface Home {
 /**
  * Reads the deployment out of a folder: `agents.yaml`, the names of the files in `agents/`, `.sluice/host.json`.
  *
- * @throws CliError `usage` when `agents.yaml` is not as expected; a missing one is fine
+ * @param data where the host of this deployment has its data, if not there
+ * @throws CliError `usage` when `agents.yaml` is not as expected; a missing one is fine. `unreachable` when no host runs
+ *   on the data that was named
  */
-export function readHome(folder: string): Home {
+export function readHome(folder: string, data?: string): Home {
   const path = join(folder, "agents.yaml");
   const parsed = file.safeParse(existsSync(path) ? parseYaml(path) : {});
   if (!parsed.success) {
@@ -68,7 +70,12 @@ export function readHome(folder: string): Home {
     throw new CliError(EXIT.usage, `${path}: ${issue?.path.join(".")}: ${issue?.message}`);
   }
   const { deployment, nats, agents } = parsed.data;
-  const host = findHost(join(folder, ".sluice", "host.json"));
+  const host = findHost(join(data ?? join(folder, ".sluice"), "host.json"));
+  if (data !== undefined && host.host === undefined)
+    throw new CliError(
+      EXIT.unreachable,
+      `no local host runs on the data folder ${data}: start it with \`npm start -- --data ${data}\``,
+    );
   return {
     folder,
     deployment,

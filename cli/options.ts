@@ -8,15 +8,23 @@ export const common = z.object({
   nats: z.string().optional(),
   creds: z.string().optional(),
   ca: z.string().optional(),
+  dataFolder: z.string().optional(),
   json: z.boolean().default(false),
 });
 export type Common = z.infer<typeof common>;
+
+/** Where the local host has its data, if not in `.sluice`. */
+export const DATA_FOLDER = [
+  "--data-folder <folder>",
+  "data folder of the local host (default: SLUICE_DATA, .sluice)",
+] as const;
 
 export function withCommon(command: Command): Command {
   return command
     .option("--nats <url>", "NATS server (default: NATS_URL, the running host, agents.yaml, port 4222)")
     .option("--creds <path>", "NATS credentials: .creds, nkey seed, token, or JSON with user and password")
     .option("--ca <path>", "PEM file of the authority that signed the server's certificate")
+    .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs");
 }
 

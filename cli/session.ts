@@ -27,16 +27,18 @@ export async function inSession(
   options: Common,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const home = currentHome();
+  const home = currentHome(options.dataFolder);
   const out = processOutput(options.json);
   const interruption = new AbortController();
   const interrupt = () => {
     if (interruption.signal.aborted) process.exit(EXIT.interrupted); // asked twice: at once
+    out.done();
+    if (out.interactive) out.line(""); // after the ^C that the terminal shows
     interruption.abort(new CliError(EXIT.interrupted, "interrupted"));
   };
   // Not `once`: the spinner's clean-up ends the process at a signal for which nobody listens any more.
   process.on("SIGINT", interrupt);
-  const nc = await openNats(findNats(options, process.env, home));
+  const nc = await openNats(findNats(options, options.dataFolder === undefined ? process.env : {}, home));
   void tellTroubles(nc, out);
   try {
     return await work({ nc, home, out, interrupted: interruption.signal });
@@ -55,9 +57,13 @@ async function tellTroubles(nc: NatsConnection, out: Output): Promise<void> {
   }
 }
 
-/** The deployment of the folder that the command is called in. */
-export function currentHome(): Home {
-  return readHome(findHome(process.cwd(), own));
+/**
+ * The deployment of the folder that the command is called in.
+ *
+ * @param dataFolder of its host; the variable SLUICE_DATA names it otherwise
+ */
+export function currentHome(dataFolder = process.env.SLUICE_DATA || undefined): Home {
+  return readHome(findHome(process.cwd(), own), dataFolder);
 }
 
 /** As whom the command acts unless `--from` says otherwise. */

@@ -15,6 +15,7 @@ import {
   stateText,
   waitText,
 } from "./render.ts";
+import { resolveTask } from "./resolve.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
 import { table } from "./table.ts";
 import { clean, cleanLine, localTime } from "./text.ts";
@@ -108,13 +109,14 @@ export function unanswered(
   });
 }
 
-async function showTask({ nc, out }: Session, task: string, from: string | undefined): Promise<number> {
+async function showTask({ nc, out }: Session, id: string, from: string | undefined): Promise<number> {
+  const task = await resolveTask(nc, id);
   const seen = await readEventsOfTask(nc, task, from);
   const views = foldTasks(seen);
   if (views.length === 0)
     throw new CliError(
       EXIT.failed,
-      `task ${task}: no event tells of it; it waits for its agent, or is not known`,
+      `task ${task}: no event tells of it; it waits for its agent, or is not known (./sluice status lists the recent ones)`,
     );
   for (const view of views) {
     const own = seen.filter(({ event }) => event.from === view.executor && event.to === view.delegator);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { deadlineOf, fruitlessClaims, stateOf } from "../shared/tasks/fold.ts";
 import type { TaskEvent, TaskState } from "../shared/wire/index.ts";
 import { EXIT } from "./errors.ts";
-import { stack, taskKey } from "./options.ts";
+import { DATA_FOLDER, stack, taskKey } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { TaskRecord } from "./record.ts";
 import { errorText, questionText, stateText, waitText } from "./render.ts";
@@ -15,7 +15,11 @@ import { isEnded, type StepLine, timelineOf } from "./timeline.ts";
 const MAX_NAME = 60;
 const MAX_ERROR = 100;
 
-const options = z.object({ stack: z.string().optional(), json: z.boolean().default(false) });
+const options = z.object({
+  stack: z.string().optional(),
+  dataFolder: z.string().optional(),
+  json: z.boolean().default(false),
+});
 type Options = z.infer<typeof options>;
 
 export function stepsCommand(): Command {
@@ -23,20 +27,21 @@ export function stepsCommand(): Command {
     .description("show the steps of a task of our own deployment, out of its table")
     .argument("<task>", "a task's id", taskKey)
     .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs")
     .action(async (task: string, given: unknown) => {
       process.exitCode = await steps(task, options.parse(given));
     });
 }
 
-async function steps(task: string, { stack: name, json }: Options): Promise<number> {
+async function steps(task: string, { stack: name, dataFolder, json }: Options): Promise<number> {
   const out = processOutput(json);
   // The clients of AWS take long to load, and no other verb needs them.
   const [{ openStack }, { readRecord, eventOf }] = await Promise.all([
     import("./stack.ts"),
     import("./record.ts"),
   ]);
-  using opened = await openStack(currentHome(), name);
+  using opened = await openStack(currentHome(dataFolder), name);
   const record = await readRecord(opened, task);
   const lines = await timelineOf(record, Date.now());
   const { question } = record.view;

@@ -151,7 +151,7 @@ function tell(event: HostEvent, verbose: boolean, progress: Progress): void {
 function tellWhatNext(host: Host, { agents }: DeploymentConfig, { data }: Options, progress: Progress): void {
   const agent = agents.find(({ id }) => id === "digest") ?? agents[0];
   // The command finds a host whose data lies in the usual place by itself.
-  const where = resolve(data) === resolve(DEFAULT_DATA) ? "" : ` --nats ${host.endpoints.nats}`;
+  const where = resolve(data) === resolve(DEFAULT_DATA) ? "" : ` --data-folder ${data}`;
   for (const line of [
     "",
     `Sluice is up: NATS at ${host.endpoints.nats}, data and logs in ${data}. Next, in another terminal:`,

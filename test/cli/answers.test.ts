@@ -158,8 +158,13 @@ test("authorize approves, and --deny denies", async () => {
   assert.equal(denied.code, 0);
   assert.equal(denied.json().length, 1);
   assert.deepEqual(sent().at(-1), { approve: false, denyReason: "not on a Friday" });
+  await sluice("authorize", await asked(AUTH), "--deny", "too", "dear");
+  assert.deepEqual(sent().at(-1), { approve: false, denyReason: "too dear" });
   await sluice("authorize", await asked(AUTH), "--deny");
   assert.deepEqual(sent().at(-1), { approve: false });
+
+  const lonely = await sluice("authorize", "task_1", "too", "dear");
+  assert.deepEqual([lonely.code, lonely.stderr.includes("add --deny REASON")], [2, true]);
 
   // Approved, and denied all the same: somebody was faster.
   assert.equal((await sluice("authorize", await asked(AUTH))).code, 1);
@@ -178,7 +183,7 @@ test("what is not asked cannot be answered", async () => {
   );
   await refused(["authorize", await asked(INPUT)], /peer must answer: .\/sluice reply task_\w+ TEXT/);
   await refused(["reply", "task_ffff", "x"], /nobody has accepted it yet/);
-  await refused(["reply", approval, "x", "--from", "somebody"], /nobody has accepted it yet/);
+  await refused(["reply", approval, "x", "--from", "somebody"], /it is peer's task, not somebody's/);
 
   stage.script = async ({ task }, say) => {
     await say(acceptedEvent(task, now()));

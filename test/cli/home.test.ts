@@ -7,6 +7,7 @@ import { gather, stateOf } from "../../cli/agents.ts";
 import { findHome, readHome } from "../../cli/home.ts";
 import { findNats } from "../../cli/nats.ts";
 import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
+import { meant } from "../../cli/resolve.ts";
 import { ownTarget } from "../../cli/target.ts";
 
 /** A folder with the files given, removed when the test ends. */
@@ -55,6 +56,37 @@ test("a running host tells where its table and its bucket are", (t) => {
   for (const told of [rest, { ...stack, pid: 4194305 }, { ...stack, dynamodb: "here" }])
     assert.equal(of(told).stack, undefined);
   assert.deepEqual(of(rest).host?.servers, ["nats://a:1"]);
+});
+
+test("a host whose data lies elsewhere is found by its folder, and must run", (t) => {
+  const data = folder(t, { "host.json": JSON.stringify({ pid: process.pid, nats: "nats://elsewhere:1" }) });
+  const here = folder(t, { "agents.yaml": "deployment: acme" });
+  const home = readHome(here, data);
+  assert.deepEqual([home.deployment, home.host?.servers], ["acme", ["nats://elsewhere:1"]]);
+  assert.throws(() => readHome(here, join(data, "none")), {
+    exitCode: 3,
+    message: /no local host runs on .*none/,
+  });
+});
+
+test("a task is meant by the beginning of its id, if no other begins so", () => {
+  const keys = ["task_abc1", "task_abc2", "task_abc2", "task_abc", "other", "msg_x"];
+  for (const [text, key] of [
+    ["task_abc1", "task_abc1"],
+    ["abc1", "task_abc1"],
+    ["abc2", "task_abc2"],
+    ["task_abc", "task_abc"],
+    ["oth", "other"],
+    ["msg", "msg_x"],
+    ["none", "none"],
+  ] as const)
+    assert.equal(meant(text, keys), key);
+  assert.throws(() => meant("abc", keys), {
+    exitCode: 2,
+    message: /several begin so: task_abc, task_abc1, task_abc2$/,
+  });
+  const many = Array.from({ length: 6 }, (_, n) => `task_${n}`);
+  assert.throws(() => meant("task", many), { message: /task_4, and 1 more$/ });
 });
 
 test("the name of a stack has 1 to 128 characters", () => {

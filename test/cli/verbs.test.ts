@@ -75,6 +75,9 @@ test("status of one task shows its whole history", async () => {
   const { state, revision, events } = shape.parse(view);
   assert.deepEqual([state, revision, events.length], ["TASK_STATE_FAILED", 3, 3]);
 
+  const short = await sluice("status", task.slice("task_".length, -2));
+  assert.equal(short.stdout, stdout);
+
   const unknown = await sluice("status", "task_ffff");
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /task task_ffff: no event tells of it/);

@@ -75,7 +75,7 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   const told = JSON.parse(readFileSync(join(run.dataDir, "host.json"), "utf8"));
   assert.match(
     run.said(),
-    new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --nats ${told.nats}\\n`),
+    new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --data-folder ${run.dataDir}\\n`),
   );
   const processes = processesOf(run.dataDir);
   assert.ok(processes.length >= 2);
