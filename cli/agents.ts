@@ -1,10 +1,16 @@
+import { join } from "node:path";
 import { Command } from "commander";
+import { loadAgents } from "../shared/config/load-agents.ts";
 import { EXIT } from "./errors.ts";
+import type { Home } from "./home.ts";
 import { type Common, common, withCommon } from "./options.ts";
 import { type Card, type Durable, readCards, readDurables } from "./peers.ts";
 import { inSession } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine } from "./text.ts";
+
+/** Cards are their agents' own: what is shown of one has an end. */
+const MAX_SKILLS = 1_000;
 
 export function agentsCommand(): Command {
   return withCommon(new Command("agents"))
@@ -17,14 +23,28 @@ export function agentsCommand(): Command {
 async function agents(given: Common): Promise<number> {
   return inSession(given, async ({ nc, home, out }) => {
     const [cards, durables] = await Promise.all([readCards(nc), readDurables(nc)]);
-    const own = home.agents.map((id) => ({ id, runtime: `${home.deployment}-${id}` }));
+    const skills = await ownSkills(home);
+    const own = home.agents.map((id) => ({
+      id,
+      runtime: `${home.deployment}-${id}`,
+      ...(skills.has(id) && { skills: skills.get(id) }),
+    }));
     const known = gather(own, cards, durables);
     for (const agent of known) out.record(agent);
     if (known.length === 0)
       out.line("no agents: none in this folder, no cards, and nobody listens for tasks");
-    else for (const line of table(["AGENT", "RUNTIME", "STATE", "SKILLS"], known.map(rowOf))) out.line(line);
+    else
+      for (const line of table(["AGENT", "RUNTIME", "STATE", "SKILLS"], known.map(rowOf), out.width))
+        out.line(line);
     return EXIT.ok;
   });
+}
+
+/** The skills of our own agents by their short ids, as their files have them; none of files that cannot be loaded. */
+async function ownSkills({ folder, agents }: Home): Promise<Map<string, string[]>> {
+  if (agents.length === 0) return new Map();
+  const loaded = await loadAgents(join(folder, "agents")).catch(() => []);
+  return new Map(loaded.map(({ id, skills }) => [id, Object.keys(skills).sort()]));
 }
 
 /** What is known of an agent, from each of the places that tell. */
@@ -34,13 +54,19 @@ export interface KnownAgent {
   readonly shortId?: string;
   /** It is in this folder's `agents/` or `agents.yaml`. */
   readonly ours: boolean;
+  /** The slugs of its skills, of one that is ours. */
+  readonly skills?: readonly string[];
   readonly card?: Card;
   readonly durable?: Durable;
 }
 
 /** Brings the places together by runtime id; ours first, then by name. */
 export function gather(
-  own: readonly { readonly id: string; readonly runtime: string }[],
+  own: readonly {
+    readonly id: string;
+    readonly runtime: string;
+    readonly skills?: readonly string[] | undefined;
+  }[],
   cards: readonly Card[],
   durables: readonly Durable[],
 ): KnownAgent[] {
@@ -57,6 +83,7 @@ export function gather(
       runtime,
       ours: ours !== undefined,
       ...(ours && { shortId: ours.id }),
+      ...(ours?.skills && { skills: ours.skills }),
       ...(card && { card }),
       ...(durable && { durable }),
     };
@@ -65,7 +92,8 @@ export function gather(
 
 function rowOf(agent: KnownAgent): string[] {
   const { shortId = "-", runtime, card } = agent;
-  return [shortId, cleanLine(runtime, 64), stateOf(agent), cleanLine(card?.skills.join(", ") ?? "", 60)];
+  const skills = agent.skills ?? card?.skills ?? [];
+  return [shortId, cleanLine(runtime, 64), stateOf(agent), cleanLine(skills.join(", "), MAX_SKILLS)];
 }
 
 /** What can honestly be said: a durable without a pull, or an old card, may be of somebody long gone. */

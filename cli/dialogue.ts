@@ -63,7 +63,11 @@ async function ask({ state }: TaskEvent, signal: AbortSignal): Promise<Answering
     const input = await terminal.ask("answer: ", (text) => text !== "");
     return input === undefined ? undefined : { kind: "input_reply", a2a: { input } };
   }
-  const said = await terminal.ask("approve (yes or no): ", (text) => /^(yes|no)$/i.test(text));
+  const said = await terminal.ask(
+    "approve (yes or no): ",
+    (text) => /^(yes|no)$/i.test(text),
+    "expected yes or no; Ctrl-D leaves it open",
+  );
   if (said === undefined) return undefined;
   const approve = said.toLowerCase() === "yes";
   const denyReason = approve ? undefined : await terminal.ask("why not (may be empty): ", () => true);
@@ -79,8 +83,16 @@ function openTerminal(signal: AbortSignal) {
   const close = () => lines.close();
   signal.addEventListener("abort", close);
   return {
-    /** Asks until the text will do; undefined when there will be none. */
-    async ask(question: string, willDo: (text: string) => boolean): Promise<string | undefined> {
+    /**
+     * Asks until the text will do; undefined when there will be none.
+     *
+     * @param otherwise what is said of a text that will not
+     */
+    async ask(
+      question: string,
+      willDo: (text: string) => boolean,
+      otherwise = "expected a text",
+    ): Promise<string | undefined> {
       lines.setPrompt(question);
       for (;;) {
         lines.prompt();
@@ -88,6 +100,7 @@ function openTerminal(signal: AbortSignal) {
         if (line.done) return undefined;
         const text = line.value.trim();
         if (willDo(text)) return text;
+        process.stdout.write(`${otherwise}\n`);
       }
     },
     [Symbol.dispose]() {

@@ -1,9 +1,9 @@
-import { type ArtifactRef, isTerminal, type TaskState } from "../shared/wire/index.ts";
+import { type ArtifactRef, isTerminal, type TaskState, taskIdOf } from "../shared/wire/index.ts";
 import type { Seen } from "./events.ts";
 
 /** A task as its events tell it. */
 export interface TaskView {
-  /** The task's id, or `msg_` and its message's id if it was never accepted. */
+  /** The task's id: also that of a task that was never accepted, by which its sender knows it. */
   readonly task: string;
   readonly executor: string;
   readonly delegator: string;
@@ -29,7 +29,7 @@ export function foldTask(seen: readonly Seen[]): TaskView | null {
 
 function applyEvent(view: TaskView | null, { event, at }: Seen): TaskView {
   const base = view ?? {
-    task: event.taskKey,
+    task: event.kind === "rejected" ? taskIdOf(event.to, event.from, event.messageId) : event.taskKey,
     executor: event.from,
     delegator: event.to,
     state: event.state,
@@ -53,7 +53,8 @@ function applyEvent(view: TaskView | null, { event, at }: Seen): TaskView {
     artifacts,
     state: event.state,
     revision: Math.max(base.revision, event.revision),
-    content: event.content || base.content,
+    // What was said on the way is not what came of it.
+    content: event.content || (isTerminal(event.state) ? "" : base.content),
     error: event.error,
     updatedAt: at,
   };

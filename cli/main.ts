@@ -1,6 +1,7 @@
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { Command, CommanderError } from "commander";
+import manifest from "../package.json" with { type: "json" };
 import { agentsCommand } from "./agents.ts";
 import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
@@ -17,7 +18,9 @@ import { watchCommand } from "./watch.ts";
 function program(): Command {
   const sluice = new Command("sluice")
     .description("Give tasks to agents over NATS, as any peer does, and follow them.")
+    .version(manifest.version)
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "sluice: ")) })
     .showHelpAfterError("(add --help for what is possible)");
   const verbs = [
     askCommand(),

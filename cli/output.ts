@@ -5,6 +5,8 @@ import { type Colours, colours, jsonLine, wantsColour } from "./text.ts";
 export interface Output {
   readonly json: boolean;
   readonly colours: Colours;
+  /** Columns of the terminal; without end where it is none. */
+  readonly width: number;
   /** Whether a person sits there who can be asked something. */
   readonly interactive: boolean;
   /** A line for people; nothing under `--json`. The text must be clean already (text.ts). */
@@ -33,6 +35,7 @@ export function processOutput(json: boolean): Output {
   return {
     json,
     colours: colours(wantsColour(isTerminal, env)),
+    width: isTerminal && stdout.columns > 0 ? stdout.columns : Number.POSITIVE_INFINITY,
     interactive: isTerminal && process.stdin.isTTY === true && !json,
     line(text) {
       if (!json) besideSpinner(() => stdout.write(`${text}\n`));

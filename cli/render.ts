@@ -8,6 +8,11 @@ export function stateName(state: TaskState): string {
   return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", " ");
 }
 
+/** A state before a text: columns are ten wide, and a longer state has two spaces after it all the same. */
+function labelOf(state: TaskState, c: Colours): string {
+  return `${stateText(state, c, LABEL_WIDTH - 1)}  `;
+}
+
 /** A state in its colour: green when done, red when it went wrong, yellow when somebody must act. */
 export function stateText(state: TaskState, c: Colours, width = 0): string {
   const name = stateName(state).padEnd(width);
@@ -29,14 +34,14 @@ export function artifactHint(task: string, count: number): string {
 
 /** An event on one line: what happened, and its text or artifact. */
 export function eventLine(event: TaskEvent, c: Colours): string {
-  const text = [event.error === null ? "" : errorText(event.error), cleanLine(event.content)];
+  const text = [errorOf(event), cleanLine(event.content)];
   switch (event.kind) {
     case "accepted":
       return `${c.cyan("accepted".padEnd(LABEL_WIDTH))} ${cleanLine(event.taskKey)}`;
     case "artifact":
       return `${c.magenta("artifact".padEnd(LABEL_WIDTH))} ${event.artifact ? artifactText(event.artifact) : ""}`.trimEnd();
     default:
-      return `${stateText(event.state, c, LABEL_WIDTH)} ${text.filter((part) => part !== "").join("  ")}`.trimEnd();
+      return `${labelOf(event.state, c)}${text.filter((part) => part !== "").join("  ")}`.trimEnd();
   }
 }
 
@@ -58,7 +63,19 @@ export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "task
 /** An error on one line. Many executors repeat the code in the message; it is shown once. */
 export function errorText({ code, message }: { readonly code: string; readonly message: string }): string {
   const detail = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
-  return [code, detail]
+  // A class that says no more than that the task has failed, which is known.
+  return oneLine(code, detail.replace(/^FatalError: /, ""));
+}
+
+/** What went wrong with a task, beside its state: a code that is the state's name is not repeated. */
+function errorOf({ state, error }: Pick<TaskEvent, "state" | "error">): string {
+  if (error === null) return "";
+  const text = errorText(error);
+  return error.code === stateName(state) ? text.slice(error.code.length).replace(/^: /, "") : text;
+}
+
+function oneLine(...parts: readonly string[]): string {
+  return parts
     .map((part) => cleanLine(part, 1_000))
     .filter((part) => part !== "")
     .join(": ");
@@ -66,7 +83,7 @@ export function errorText({ code, message }: { readonly code: string; readonly m
 
 /** The end of a task: its state, what went wrong, and then its whole text on lines of its own. */
 export function endText(event: TaskEvent, c: Colours): string {
-  const head = `${stateText(event.state, c, LABEL_WIDTH)} ${event.error === null ? "" : errorText(event.error)}`;
+  const head = `${labelOf(event.state, c)}${errorOf(event)}`;
   const text = clean(event.content).trimEnd();
   return [head.trimEnd(), ...(text === "" ? [] : [text])].join("\n");
 }

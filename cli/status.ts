@@ -22,6 +22,8 @@ import { clean, cleanLine, localTime } from "./text.ts";
 
 const DEFAULT_HOURS = 24;
 const DEFAULT_LIMIT = 20;
+/** A result may be long, and a line is a line. */
+const MAX_LAST_WORD = 1_000;
 
 const options = common.extend({ from: z.string().optional(), hours: z.number(), limit: z.number() });
 type Options = z.infer<typeof options>;
@@ -61,14 +63,17 @@ async function showRecent({ nc, home, out }: Session, { from, hours, limit }: Op
     opt_start_time: since.toISOString(),
     headers_only: true,
   });
-  const tasks = [...foldTasks(seen), ...unanswered(sent, seen)]
-    .sort((a, b) => a.updatedAt.getTime() - b.updatedAt.getTime())
-    .slice(-limit);
+  const all = [...foldTasks(seen), ...unanswered(sent, seen)].sort(
+    (a, b) => a.updatedAt.getTime() - b.updatedAt.getTime(),
+  );
+  // What waits for somebody is shown however old it is.
+  const tasks = all.filter((task, index) => index >= all.length - limit || waitOf(task) !== "");
 
   for (const task of tasks) out.record("state" in task ? task : { ...task, state: null });
   if (tasks.length === 0) out.line(`no tasks of ${delegator} in the last ${hours} h`);
   else
-    for (const line of table(["TASK", "STATE", "AGENT", "LAST EVENT", ""], tasks.map(rowOf))) out.line(line);
+    for (const line of table(["TASK", "STATE", "AGENT", "LAST EVENT", ""], tasks.map(rowOf), out.width))
+      out.line(line);
   const waits = tasks.map(waitOf);
   for (const wait of waits.filter((text) => text !== "")) out.line(wait);
   return EXIT.ok;
@@ -90,7 +95,7 @@ function waitOf(task: TaskView | Unanswered): string {
 }
 
 function lastWord({ error, content }: TaskView): string {
-  return cleanLine(error === null ? content : errorText(error), 60);
+  return cleanLine(error === null ? content : errorText(error), MAX_LAST_WORD);
 }
 
 /** Tasks of which no event tells, found by their subjects alone. */

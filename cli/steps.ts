@@ -12,8 +12,8 @@ import { table } from "./table.ts";
 import { cleanLine, durationText, localTime } from "./text.ts";
 import { isEnded, type StepLine, timelineOf } from "./timeline.ts";
 
-const MAX_NAME = 60;
-const MAX_ERROR = 100;
+/** A text that is longer is a mistake, or means harm. */
+const MAX_ERROR = 4_000;
 
 const options = z.object({
   stack: z.string().optional(),
@@ -88,7 +88,7 @@ function describe(
   record: TaskRecord,
   lines: readonly StepLine[],
   asked: TaskEvent | undefined,
-  { colours: c }: Pick<Output, "colours">,
+  { colours: c, width }: Pick<Output, "colours" | "width">,
 ): string[] {
   const { head } = record;
   const end = endOf(record);
@@ -99,7 +99,8 @@ function describe(
     "",
     ...(lines.length === 0
       ? ["no step is stored yet"]
-      : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf))),
+      : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf), width)),
+    ...wholeErrors(lines, width).map((line) => c.red(line)),
     ...(end === undefined ? [] : ["", c.red(errorText(end))]),
     ...(asked === undefined ? [] : ["", questionText(asked, c), c.yellow(waitText(asked))]),
   ];
@@ -137,17 +138,29 @@ function lineText({ line }: TaskRecord): string | undefined {
 }
 
 function rowOf(step: StepLine): string[] {
-  const { name, kind, beganAt, endedAt, attempts, error } = step;
-  const code = error?.code === undefined ? "" : `${error.code}: `;
+  const { name, kind, beganAt, endedAt, attempts } = step;
   return [
     beganAt === null ? "" : localTime(new Date(beganAt)),
-    cleanLine(name, MAX_NAME),
+    cleanLine(name),
     kind,
     cleanLine(stateOfStep(step)),
     String(attempts),
     beganAt === null || endedAt === null ? "" : durationText(endedAt - beganAt),
-    error === null ? "" : cleanLine(`${error.name}: ${code}${error.message}`, MAX_ERROR),
+    errorOf(step),
   ];
+}
+
+function errorOf({ error }: StepLine): string {
+  if (error === null) return "";
+  const code = error.code === undefined ? "" : `${error.code}: `;
+  return cleanLine(`${error.name}: ${code}${error.message}`, MAX_ERROR);
+}
+
+/** The errors once more, where a terminal may be too narrow for the table. */
+function wholeErrors(lines: readonly StepLine[], width: number): string[] {
+  const failed = lines.filter(({ error }) => error !== null);
+  if (width === Number.POSITIVE_INFINITY || failed.length === 0) return [];
+  return ["", ...failed.map((step) => `${cleanLine(step.name)}: ${errorOf(step)}`)];
 }
 
 function stateOfStep({ kind, state, until, waitsFor, skill, beganAt }: StepLine): string {

@@ -2,6 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { agentId } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
+import { nearest } from "./nearest.ts";
 import { findCard, hasDurable } from "./peers.ts";
 import { cleanLine } from "./text.ts";
 
@@ -48,8 +49,9 @@ export async function findTarget(
   if (await hasDurable(nc, short.runtime)) return short;
   if (card !== null || (await hasDurable(nc, name)))
     throw new CliError(EXIT.usage, `agent ${name}: its card names no channelRef; add --channel REF`);
+  const meant = nearest(name, home.agents);
   throw new CliError(
     EXIT.usage,
-    `no agent "${name}": known here are ${home.agents.join(", ") || "none"}; see ./sluice agents, or add --channel REF for an agent that shows no card`,
+    `no agent "${name}"${meant === undefined ? "" : `, did you mean ${meant}?`}; known here are ${home.agents.join(", ") || "none"}; see ./sluice agents, or add --channel REF for an agent that shows no card`,
   );
 }

@@ -101,7 +101,7 @@ test("reply exits 1 when it is asked again, and says what was wrong", async () =
   answering((of, { revision }) => [status(of, revision, INPUT, "expected a colour\nWhich colour?")]);
   const { code, stdout } = await sluice("reply", task, "seven");
   assert.equal(code, 1);
-  assert.match(stdout, /^input required expected a colour Which colour\?$/m);
+  assert.match(stdout, /^input required {2}expected a colour Which colour\?$/m);
   assert.match(stdout, new RegExp(`^peer must answer: ./sluice reply ${task} TEXT$`, "m"));
 });
 
@@ -118,7 +118,7 @@ test("reply exits 1 when its answer was taken first and then found unfit, and on
   assert.equal(unfit.code, 1);
   assert.match(
     unfit.stdout,
-    /^working {4}input received\ninput required answer: expected a colour Which colour\?$/m,
+    /^working {4}input received\ninput required {2}answer: expected a colour Which colour\?$/m,
   );
   assert.match(unfit.stdout, new RegExp(`^peer must answer: ./sluice reply ${task} TEXT$`, "m"));
   // With another reason, when there was one already.
@@ -130,7 +130,7 @@ test("reply exits 1 when its answer was taken first and then found unfit, and on
 
   const further = await sluice("reply", await then("Which wall?"), "red");
   assert.equal(further.code, 0);
-  assert.match(further.stdout, /^input required Which wall\?$/m);
+  assert.match(further.stdout, /^input required {2}Which wall\?$/m);
 });
 
 test("a second answer to one question is not sent, and that is said", async () => {
@@ -255,5 +255,5 @@ test("ask, status and watch say who must answer, and how", async () => {
     new RegExp(`\ninput required\nWhich colour\\?\nAny will do.\n${wait}\nworking `),
   );
   watching.signal("SIGINT");
-  assert.match((await watching.finished).stdout, new RegExp(`input required Which colour.*\n +${wait}\n`));
+  assert.match((await watching.finished).stdout, new RegExp(`input required  Which colour.*\n +${wait}\n`));
 });

