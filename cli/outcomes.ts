@@ -36,7 +36,8 @@ function denial(text = "null"): Pick<StepOutcome, "error"> {
 
 function childFailure(step: string, child: Child, text = "null"): Pick<StepOutcome, "error"> {
   const ended = outcome.safeParse(JSON.parse(text)).data;
-  if (ended === undefined || ended.state === "TASK_STATE_COMPLETED") return {};
-  const { name, code, message } = failureOf(step, child, ended);
+  const failure = ended && failureOf(step, child, ended);
+  if (failure === undefined) return {};
+  const { name, code, message } = failure;
   return { error: { name, code, message } };
 }

@@ -60,8 +60,8 @@ interface Opened {
 function firstOpened(entries: readonly Entry[]): Map<string, Opened> {
   const first = new Map<string, Opened>();
   for (const { at, opens = [] } of entries)
-    for (const { name, child, ms = 0 } of opens)
-      if (!first.has(name)) first.set(name, { at: at - ms, child });
+    for (const { name, child, began = at } of opens)
+      if (!first.has(name)) first.set(name, { at: began, child });
   return first;
 }
 
@@ -100,7 +100,7 @@ function openLine(record: TaskRecord, step: Waiting, { now, opened, outcomes }: 
     name,
     kind,
     state: "waiting",
-    beganAt: step.began ?? opened.get(name)?.at ?? step.since,
+    beganAt: opened.get(name)?.at ?? step.since,
     attempts: step.attempts ?? 1,
     until: until ?? null,
     error: step.error ?? null,

@@ -82,8 +82,6 @@ export const openedStep = z.object({
   began: z.number().optional(),
   attempts: z.int().positive().optional(),
   error: storedError.optional(),
-  /** For a `run` between two attempts: how long it had been tried by then, in milliseconds. */
-  ms: z.int().nonnegative().optional(),
 });
 export type OpenedStep = z.infer<typeof openedStep>;
 

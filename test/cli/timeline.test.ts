@@ -188,44 +188,6 @@ test("a delegation waits for its executor", async () => {
   );
 });
 
-test("a delegation that is over is done or failed, though no entry of its step says so", async () => {
-  const simulation = new Simulation(
-    agentOf(async (step) => {
-      const ask = (name: string) => step.delegate(name, { to: "acme-bob", skill: "bob/task", message: name });
-      await ask("well");
-      await ask("badly").catch(() => {});
-      await step.sleep("rest", "1h");
-    }),
-  );
-  const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "local-cli" });
-  const task = new TestTask({ id: taskId, from: "local-cli", simulation, crashes: new Crashes() });
-  const read = async () => {
-    const stack = { label: "the test", ...simulation, [Symbol.dispose]: () => {} };
-    return timelineOf(await readRecord(stack, taskId), simulation.clock.now());
-  };
-  const well = await task.delegation("well");
-  await well.accept();
-  await simulation.advance(HOUR);
-  assert.deepEqual((await read()).map(brief), ["well delegate waiting 1"]);
-  await well.complete("fine");
-  await (await task.delegation("badly")).fail("overloaded", "too much");
-  for (const rest of ["waiting", "done"]) {
-    const lines = await read();
-    assert.deepEqual(lines.map(brief), [
-      "well delegate done 1",
-      "badly delegate failed 1",
-      `rest sleep ${rest} 1`,
-    ]);
-    assert.equal((lines[0]?.endedAt ?? 0) - (lines[0]?.beganAt ?? 0), HOUR);
-    assert.equal(lines[1]?.error?.code, "overloaded");
-    assert.match(
-      lines[1]?.error?.message ?? "",
-      /acme-bob has ended the task as TASK_STATE_FAILED.*too much$/,
-    );
-    await task.outcome();
-  }
-});
-
 test("a delegation is over with its executor's end, also when the task is over", async () => {
   const { handOn, put, read } = await journal();
   const ended = (step: string, state: TaskState, error?: { code: string; message: string }) => {
@@ -279,3 +241,41 @@ for (const [length, pause] of [
     assert.equal(done?.beganAt, began);
     assert.ok((done?.endedAt ?? 0) - began >= 3_000);
   });
+
+test("a delegation that is over is done or failed, though no entry of its step says so", async () => {
+  const simulation = new Simulation(
+    agentOf(async (step) => {
+      const ask = (name: string) => step.delegate(name, { to: "acme-bob", skill: "bob/task", message: name });
+      await ask("well");
+      await ask("badly").catch(() => {});
+      await step.sleep("rest", "1h");
+    }),
+  );
+  const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "local-cli" });
+  const task = new TestTask({ id: taskId, from: "local-cli", simulation, crashes: new Crashes() });
+  const read = async () => {
+    const stack = { label: "the test", ...simulation, [Symbol.dispose]: () => {} };
+    return timelineOf(await readRecord(stack, taskId), simulation.clock.now());
+  };
+  const well = await task.delegation("well");
+  await well.accept();
+  await simulation.advance(HOUR);
+  assert.deepEqual((await read()).map(brief), ["well delegate waiting 1"]);
+  await well.complete("fine");
+  await (await task.delegation("badly")).fail("overloaded", "too much");
+  for (const rest of ["waiting", "done"]) {
+    const lines = await read();
+    assert.deepEqual(lines.map(brief), [
+      "well delegate done 1",
+      "badly delegate failed 1",
+      `rest sleep ${rest} 1`,
+    ]);
+    assert.equal((lines[0]?.endedAt ?? 0) - (lines[0]?.beganAt ?? 0), HOUR);
+    assert.equal(lines[1]?.error?.code, "overloaded");
+    assert.match(
+      lines[1]?.error?.message ?? "",
+      /acme-bob has ended the task as TASK_STATE_FAILED.*too much$/,
+    );
+    await task.outcome();
+  }
+});
