@@ -15,7 +15,8 @@ export async function outcomeOf(engine: Engine, id: string, child: Child, told: 
   const { at } = told;
   if (told.outcome === undefined) throw new TypeError(`step ${JSON.stringify(id)}: it has no outcome yet`);
   const ended = outcome.parse(JSON.parse(await durable(values.text(told.outcome))));
-  if (ended.state !== "TASK_STATE_COMPLETED") return { at, error: failureOf(id, child, ended) };
+  const error = failureOf(id, child, ended);
+  if (error !== undefined) return { at, error };
   // Some executors list no artifacts in their results, and only give them out.
   const refs = ended.artifacts.length > 0 ? ended.artifacts : await givenOut(engine, told);
   const data = dataOf(ended.text);
@@ -28,12 +29,13 @@ export async function outcomeOf(engine: Engine, id: string, child: Child, told: 
   return { at, value };
 }
 
-/** The error that an end other than completion comes to. */
+/** What the handler is thrown for an outcome; nothing when it is good. */
 export function failureOf(
   id: string,
   { to }: Pick<Child, "to">,
   { state, text, error }: ChildOutcome,
-): DelegationError {
+): DelegationError | undefined {
+  if (state === "TASK_STATE_COMPLETED") return undefined;
   const of = `step ${JSON.stringify(id)}: ${to}`;
   if (state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED") {
     const message = `${of} asks what nobody here can answer: ${errorMessage(text)}`;
