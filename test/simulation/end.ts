@@ -1,0 +1,107 @@
+import { fold, stateOf } from "../../shared/tasks/fold.ts";
+import { isTerminal } from "../../shared/wire/index.ts";
+import type { Violation } from "./invariants.ts";
+import type { Asked, Peers } from "./peers.ts";
+import { isOwn, seen } from "./program.ts";
+import { MINUTE } from "./time.ts";
+import type { Watch, Watched } from "./watch.ts";
+import type { World } from "./world.ts";
+
+/** What is due sooner is waited for. */
+const PATIENCE_MS = 60 * MINUTE;
+
+/** What is not over yet; nothing when everything is. */
+export function whatIsOpen(world: World, peers: Peers): Violation | undefined {
+  if (!peers.done) return { invariant: "no-loss", text: "peers have more to do" };
+  const [unsettled] = world.streams.unsettled;
+  if (unsettled !== undefined && !isBuried(world, unsettled.subject))
+    return { invariant: "settled", text: `${unsettled.subject} is neither acknowledged nor terminated` };
+  for (const queue of [world.queues.tasks, world.queues.controls])
+    if (queue.size > 0) return { invariant: "settled", text: `the queue ${queue.name} holds ${queue.bodies[0]}` };
+  for (const asked of peers.asked) {
+    const open = openTask(world, asked);
+    if (open !== undefined) return open;
+  }
+  return undefined;
+}
+
+function openTask(world: World, { watched, messageId }: Asked): Violation | undefined {
+  const { journal, events, taskId } = watched;
+  const { head } = journal;
+  if (head === undefined) {
+    if (isBuried(world, messageId)) return undefined;
+    return { invariant: "no-loss", text: `the task ${taskId} is not decided` };
+  }
+  if (waitsForPerson(watched, world.scheduler.clock.now())) return undefined;
+  if (!events.ended) return { invariant: "no-loss", text: `the task ${taskId} has no terminal event` };
+  if (head.dueAt !== undefined) return { invariant: "settled", text: `the ended task ${taskId} is still due` };
+  return undefined;
+}
+
+/** Whether a message has killed its function on every receive, and lies where somebody will look for it. */
+function isBuried(world: World, name: string): boolean {
+  return [world.queues.tasks, world.queues.controls].some(({ dead }) => dead.some(({ body }) => body.includes(name)));
+}
+
+/** Whether a task does nothing but wait for its requester, who knows of the question, and for longer than we wait. */
+function waitsForPerson({ journal, events }: Watched, now: number): boolean {
+  const { question } = fold(journal.entries);
+  return (
+    question?.asked !== undefined &&
+    journal.end === undefined &&
+    events.revision === journal.revision &&
+    journal.head?.waiting === true &&
+    (journal.head.dueAt ?? Number.NEGATIVE_INFINITY) > now + PATIENCE_MS
+  );
+}
+
+/** What must be so when a history is over. */
+export function checkEnd(world: World, watch: Watch, peers: Peers): void {
+  for (const asked of peers.asked) {
+    const { watched } = asked;
+    if (watched.journal.head === undefined) continue;
+    checkFold(watch, watched);
+    if (watched.events.ended) checkOutcome(watch, asked);
+  }
+  for (const [name, queue] of Object.entries(world.queues))
+    for (const { body } of queue.dead)
+      // A hint may be lost; what is not a hint has been recorded by the function that died of it.
+      if (name !== "work") world.scheduler.say(() => `in the dead letters: ${body}`);
+}
+
+function checkFold(watch: Watch, { journal, events, taskId }: Watched): void {
+  const last = events.last;
+  if (last === undefined) return watch.broken("fold", `nothing is published of ${taskId}`);
+  const stored = journal.head?.reject === undefined ? stateOf(fold(journal.entries)) : "TASK_STATE_REJECTED";
+  if (events.revision !== journal.revision)
+    watch.broken("settled", `${taskId}: the stream has revision ${events.revision}, the journal ${journal.revision}`);
+  if (last.state !== stored)
+    watch.broken("fold", `${taskId} is ${last.state} by its events, and ${stored} by its journal`);
+  if (isTerminal(stored) && journal.head?.state !== stored)
+    watch.broken("fold", `${taskId} is ${stored} by its journal, and ${journal.head?.state} by its head`);
+}
+
+/** A task ends by its handler, by its requester, or because its time is over. */
+function checkOutcome(watch: Watch, { watched, cancels }: Asked): void {
+  const { events, taskId } = watched;
+  const { last } = events;
+  if (last === undefined) return;
+  const { code = "", message = "" } = last.error ?? {};
+  if (last.state === "TASK_STATE_COMPLETED") return checkResult(watch, watched, last.content);
+  if (last.state === "TASK_STATE_CANCELED" && !cancels)
+    watch.broken("crash", `${taskId} is cancelled, and nobody has asked for that`);
+  if (code === "internal" && !isOwn(message) && !message.startsWith("the worker died"))
+    watch.broken("crash", `${taskId} has failed: ${message}`);
+}
+
+/** What the handler has seen of its steps is what is stored. */
+function checkResult(watch: Watch, { journal, taskId }: Watched, content: string): void {
+  const { steps } = fold(journal.entries);
+  if (content === "") return;
+  for (const [name, value] of seen.parse(JSON.parse(content))) {
+    const stored = steps.get(name);
+    if (stored?.kind !== "run" || !("text" in stored.value)) continue;
+    if (stored.error === undefined && JSON.stringify(value) !== stored.value.text)
+      watch.broken("once", `${taskId}: the handler has seen ${value} of ${name}, and stored is ${stored.value.text}`);
+  }
+}

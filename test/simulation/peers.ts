@@ -1,0 +1,173 @@
+import { type ControlKind, controlMessage, taskMessage } from "../../shared/wire/index.ts";
+import type { Choices } from "./choices.ts";
+import type { Held } from "./parts/streams.ts";
+import { drawProgram, type Program } from "./program.ts";
+import type { Watch, Watched } from "./watch.ts";
+import type { World } from "./world.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+/** The most tasks of a history. */
+const MAX_TASKS = 3;
+
+/** What a person does with a question. */
+type Answering = "at once" | "never" | "late" | "unfit first" | "twice" | "deny" | "too early";
+
+/** A task that a peer asks for, and all that it will do about it. */
+export interface Asked {
+  readonly watched: Watched;
+  readonly from: string;
+  readonly to: string;
+  readonly messageId: string;
+  readonly program: Program;
+  readonly answering: Answering;
+  /** Whether its end is asked for by somebody. */
+  readonly cancels: boolean;
+  /** When it was published first, in milliseconds since 1970. */
+  readonly at: number;
+  readonly timeoutSec: number;
+}
+
+/** Those who ask for tasks, and their persons. */
+export class Peers {
+  readonly asked: Asked[] = [];
+  readonly #world: World;
+  readonly #watch: Watch;
+  readonly #choices: Choices;
+  /** The revisions that their persons have read. */
+  readonly #read = new Set<string>();
+  #messages = 0;
+  /** What peers have yet to do. */
+  #open = 0;
+
+  constructor(world: World, watch: Watch, choices: Choices) {
+    this.#world = world;
+    this.#watch = watch;
+    this.#choices = choices;
+  }
+
+  /** Whether nobody has anything to do any more. */
+  get done(): boolean {
+    return this.#open === 0;
+  }
+
+  /** Draws what is asked of an agent, and when. */
+  draw(runtimes: readonly string[], channelRefOf: (runtime: string) => string): void {
+    const count = 1 + this.#choices.below(MAX_TASKS);
+    for (let n = 0; n < count; n++) this.#drawTask(runtimes[this.#choices.below(runtimes.length)] ?? "", channelRefOf);
+  }
+
+  #drawTask(to: string, channelRefOf: (runtime: string) => string): void {
+    const choices = this.#choices;
+    const now = this.#world.scheduler.clock.now();
+    const from = choices.of("adam-lobby", "eve-lobby");
+    const messageId = `msg_${String(this.asked.length + 1).padStart(6, "0")}`;
+    const wait = choices.of(0, 0, SECOND, 2 * MINUTE);
+    const timeoutSec = choices.of(300, 60, 3_600);
+    const program = drawProgram(choices);
+    const answering = choices.of<Answering>("at once", "at once", "never", "late", "unfit first", "twice", "deny", "too early");
+    const text = "x".repeat(choices.of(10, 10, 10, 2_000, 40_000));
+    const invalid = choices.below(20) === 1;
+    const cancels = choices.below(4) === 1;
+    const watched = this.#watch.expect(from, to, messageId);
+    this.asked.push({ watched, from, to, messageId, program, answering, cancels, at: now + wait, timeoutSec });
+    const message = (a2a: unknown) =>
+      taskMessage({
+        from,
+        to,
+        messageId,
+        request: { a2a, channelRef: channelRefOf(to), skillId: invalid ? "unknown" : "task", delivery: { timeoutSec } },
+        createdAt: new Date(now).toISOString(),
+      });
+    this.#publishLater(wait, message(text), "");
+    for (let copies = choices.of(0, 0, 0, 1, 2); copies > 0; copies--)
+      this.#publishLater(wait + this.#some(), message(text), `copy ${copies}`);
+    if (choices.below(6) === 1) this.#publishLater(wait + this.#some(), message("another body"), "other");
+    if (cancels) this.#controlLater(wait + this.#some(), this.asked.length - 1, "cancel");
+    for (let asks = choices.of(0, 0, 0, 1, 2); asks > 0; asks--)
+      this.#controlLater(wait + this.#some(), this.asked.length - 1, "status");
+  }
+
+  /** Some time: at once, a moment, a while. */
+  #some(): number {
+    return this.#choices.of(0, 20, SECOND, 20 * SECOND, 100 * SECOND, 4 * MINUTE);
+  }
+
+  #later(ms: number, what: () => string, act: () => void): void {
+    this.#open++;
+    this.#world.scheduler.later(ms, {
+      what,
+      happen: () => {
+        this.#open--;
+        this.#world.scheduler.say(what);
+        act();
+      },
+    });
+  }
+
+  #publishLater(ms: number, message: { subject: string; msgId: string; body: string }, copy: string): void {
+    const msgId = copy === "" ? message.msgId : `${message.msgId}:${copy}`;
+    const what = () => `a peer publishes ${message.subject}${copy === "" ? "" : ` (${copy})`}`;
+    this.#later(ms, what, () => this.#world.publish({ ...message, msgId }));
+  }
+
+  #controlLater(ms: number, task: number, kind: ControlKind, a2a?: unknown, revision?: number): void {
+    const asked = this.asked[task];
+    if (asked === undefined) return;
+    this.#later(ms, () => `the requester of ${asked.messageId} sends ${kind} ${JSON.stringify(a2a) ?? ""}`, () =>
+      this.#control(asked, kind, a2a, revision),
+    );
+  }
+
+  #control({ watched, from, to }: Asked, kind: ControlKind, a2a: unknown, revision?: number): void {
+    const message = controlMessage({
+      from,
+      to,
+      taskId: watched.taskId,
+      kind,
+      revision: revision ?? watched.events.revision + 1,
+      messageId: `control-${++this.#messages}`,
+      ...(a2a !== undefined && { a2a }),
+      createdAt: new Date(this.#world.scheduler.clock.now()).toISOString(),
+    });
+    // What one revision has asked for already would be a duplicate, and peers repeat what is not answered.
+    this.#world.publish({ ...message, msgId: `${message.msgId}:${this.#messages}` });
+  }
+
+  /** A person reads what is published, and answers a question in its own way. */
+  read({ subject }: Held): void {
+    const index = this.asked.findIndex(({ watched }) => subject.includes(`.${watched.taskId}.`));
+    const asked = this.asked[index];
+    const last = asked?.watched.events.last;
+    if (asked === undefined || last === undefined) return;
+    const revision = `${asked.messageId} ${last.revision}`;
+    if (this.#read.has(revision)) return;
+    this.#read.add(revision);
+    if (last.state === "TASK_STATE_INPUT_REQUIRED") this.#answer(index, asked, last.revision, "input_reply");
+    if (last.state === "TASK_STATE_AUTH_REQUIRED") this.#answer(index, asked, last.revision, "auth_reply");
+  }
+
+  #answer(index: number, { answering }: Asked, question: number, kind: "input_reply" | "auth_reply"): void {
+    const good = kind === "input_reply" ? { input: "blue" } : { approve: answering !== "deny" };
+    const unfit = kind === "input_reply" ? { input: "" } : { approve: "perhaps" };
+    const send = (ms: number, a2a: unknown, revision?: number) => this.#controlLater(ms, index, kind, a2a, revision);
+    switch (answering) {
+      case "at once":
+      case "deny":
+        return send(this.#choices.of(SECOND, 0, 10), good);
+      case "late":
+        return send(this.#choices.of(MINUTE, 7 * MINUTE, 40 * MINUTE), good);
+      case "twice":
+        send(this.#choices.of(SECOND, 0), good);
+        return send(this.#choices.of(SECOND, 0, MINUTE), good);
+      case "unfit first":
+        // Once asked again, a person has learnt.
+        return send(SECOND, question > 4 ? good : unfit);
+      case "too early":
+        send(0, unfit, question);
+        return send(SECOND, good);
+      case "never":
+        return;
+    }
+  }
+}

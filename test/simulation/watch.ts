@@ -1,0 +1,143 @@
+import { firstEvent } from "../../shared/events/drafts.ts";
+import { entry, HEAD_KEY, head } from "../../shared/tasks/items.ts";
+import { isCausedBy } from "../../functions/control/decide.ts";
+import type { MemoryValues } from "../../shared/testing/memory-values.ts";
+import { parseSubject, readControl, readEnvelope, readEvent, taskIdOf } from "../../shared/wire/index.ts";
+import type { Invariant, Violation } from "./invariants.ts";
+import type { Item } from "./parts/expressions.ts";
+import type { Ack, Held } from "./parts/streams.ts";
+import type { Key } from "./parts/table.ts";
+import type { Process } from "./process.ts";
+import { EventsWatch } from "./watch-events.ts";
+import { JournalWatch } from "./watch-journal.ts";
+
+/** One task, as it is stored and as its requester sees it. */
+export interface Watched {
+  readonly taskId: string;
+  readonly journal: JournalWatch;
+  readonly events: EventsWatch;
+}
+
+/** Watches over the invariants while a history goes on. */
+export class Watch {
+  readonly tasks = new Map<string, Watched>();
+  /** The first that was broken. */
+  violation: Violation | undefined;
+  readonly #values: () => MemoryValues;
+  /** The epoch under which a process works on a task. */
+  readonly #claims = new Map<string, number>();
+  /** The tasks by the key under which they are rejected. */
+  readonly #rejections = new Map<string, string>();
+
+  constructor(values: () => MemoryValues) {
+    this.#values = values;
+  }
+
+  readonly broken = (invariant: Invariant, text: string): void => {
+    this.violation ??= { invariant, text };
+  };
+
+  of(taskId: string): Watched {
+    const known = this.tasks.get(taskId);
+    if (known !== undefined) return known;
+    const watched = {
+      taskId,
+      journal: new JournalWatch(taskId, this.broken),
+      events: new EventsWatch(taskId, this.broken),
+    };
+    this.tasks.set(taskId, watched);
+    return watched;
+  }
+
+  /** A message will be published that asks for a task. */
+  expect(from: string, to: string, messageId: string): Watched {
+    const taskId = taskIdOf(from, to, messageId);
+    this.#rejections.set(`msg_${messageId}`, taskId);
+    return this.of(taskId);
+  }
+
+  changed({ pk, sk }: Key, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
+    if (sk === HEAD_KEY) this.#headChanged(pk, before, after, by);
+    else if (sk.startsWith("e#"))
+      this.of(pk).journal.entryWritten(before, entry.parse(after));
+  }
+
+  #headChanged(pk: string, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
+    const watched = this.of(pk);
+    const now = after === undefined ? undefined : head.parse({ ...after, taskId: pk });
+    const earlier = watched.journal.head;
+    const claims = `${by?.name} ${pk}`;
+    watched.journal.headWritten(before === undefined ? undefined : earlier, now, this.#claims.get(claims));
+    if (now === undefined) return;
+    if (now.epoch > (earlier?.epoch ?? 0) && by !== undefined) this.#claims.set(claims, now.epoch);
+    if (now.published > watched.events.revision)
+      this.broken("settled", `the head of ${pk} says that ${now.published} is published, and the stream has ${watched.events.revision}`);
+    if (now.dueAt === undefined && now.reject === undefined && watched.events.revision < watched.journal.revision)
+      this.broken("settled", `the head of ${pk} is no longer due, and revision ${watched.events.revision + 1} is not published`);
+  }
+
+  published({ subject, body }: Held): void {
+    const parsed = parseSubject(subject);
+    if (parsed?.kind !== "event") return;
+    const read = readEvent(subject, Buffer.from(body));
+    if (!read.ok) return this.broken("crash", `${subject}: ${read.reason}`);
+    const watched = this.of(this.#rejections.get(parsed.taskKey) ?? parsed.taskKey);
+    watched.events.taken(read.value, body, this.#stored(watched, read.value.revision));
+  }
+
+  #stored({ journal }: Watched, revision: number): string | undefined {
+    if (revision === 1) {
+      const first = journal.head === undefined ? undefined : firstEvent(journal.head).body;
+      return first !== undefined && "text" in first ? first.text : undefined;
+    }
+    const body = journal.event(revision)?.body;
+    if (body === undefined || "text" in body) return body?.text;
+    const bytes = this.#values().objects.get(body.ref.key);
+    return bytes === undefined ? undefined : Buffer.from(bytes).toString("utf8");
+  }
+
+  /** A step's function is called. */
+  called(process: Process, taskId: string, step: string): void {
+    const { journal } = this.of(taskId);
+    if (!journal.stored.has(step)) return;
+    // A worker that cannot know yet that it has lost its claim may go on with what nobody will see.
+    if (this.#claims.get(`${process.name} ${taskId}`) === journal.head?.epoch)
+      this.broken("once", `${process.name} runs the step ${step} of ${taskId}, which is stored`);
+  }
+
+  /** It is said what becomes of a message. */
+  settled(message: Held, ack: Ack): void {
+    if (ack.kind === "ack") this.#acknowledged(message);
+    if (ack.kind !== "term" || parseSubject(message.subject)?.kind !== "task") return;
+    if (!ack.reason.startsWith("the function died"))
+      this.broken("no-loss", `${message.subject} is terminated: ${ack.reason}`);
+  }
+
+  #acknowledged({ subject, body }: Held): void {
+    const parsed = parseSubject(subject);
+    if (parsed?.kind === "task") {
+      const watched = this.of(taskIdOf(parsed.from, parsed.to, parsed.messageId));
+      if (watched.journal.head === undefined)
+        this.broken("acked-after", `${subject} is acknowledged, and nothing is decided`);
+      else if (watched.events.revision < 1)
+        this.broken("acked-after", `${subject} is acknowledged, and what was decided is not said`);
+      else if (watched.journal.head.dueAt === undefined && watched.events.revision < watched.journal.revision)
+        this.broken("acked-after", `${subject} is acknowledged, and the end is not said`);
+    } else if (parsed?.kind === "control") this.#controlAcknowledged(subject, body, parsed.taskId);
+  }
+
+  #controlAcknowledged(subject: string, body: string, taskId: string): void {
+    const parsed = readEnvelope(subject, Buffer.from(body), Number.MAX_SAFE_INTEGER / 2);
+    if (!parsed.ok || parsed.value.subject.kind !== "control") return;
+    const asked = readControl(parsed.value.envelope, parsed.value.subject);
+    const { journal, events } = this.of(taskId);
+    if (journal.head?.reject !== undefined) return;
+    const own = journal.entries.find((entry) => isCausedBy(entry, asked));
+    if (own === undefined && journal.end === undefined && (asked.kind === "cancel" || asked.kind === "status"))
+      this.broken("acked-after", `${subject} is acknowledged, and nothing is stored of it`);
+    if (own !== undefined && events.revision < own.revision)
+      this.broken("acked-after", `${subject} is acknowledged, and revision ${own.revision} is not said`);
+    if (own === undefined && journal.end !== undefined && events.revision < journal.revision)
+      this.broken("acked-after", `${subject} is acknowledged, and the end is not said`);
+  }
+}
