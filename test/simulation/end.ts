@@ -86,7 +86,7 @@ function checkOutcome(watch: Watch, { watched, cancels }: Asked): void {
   const { events, taskId } = watched;
   const { last } = events;
   if (last === undefined) return;
-  const { code = "", message = "" } = last.error ?? {};
+  const { Code: code = "", Message: message = "" } = last.error ?? {};
   if (last.state === "TASK_STATE_COMPLETED") return checkResult(watch, watched, last.content);
   if (last.state === "TASK_STATE_CANCELED" && !cancels)
     watch.broken("crash", `${taskId} is cancelled, and nobody has asked for that`);

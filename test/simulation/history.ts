@@ -1,4 +1,3 @@
-import { setImmediate as turn } from "node:timers/promises";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { MINUTE } from "./time.ts";
 import type { Choices } from "./choices.ts";
@@ -15,7 +14,7 @@ import { World } from "./world.ts";
 /** Nothing of the system that is simulated depends on the real date. */
 const START = Date.UTC(2030, 0, 1);
 /** How many things happen at the most before everything goes well. */
-const LENGTHS = [40, 120, 300] as const;
+const LENGTHS = [40, 80, 160, 300] as const;
 /** Within this, once nothing goes wrong, everything must be over: a message may be hidden for 90 minutes, twice. */
 const CALM_MS = 8 * 60 * MINUTE;
 /** So many things happen in no history in which everything goes well. */
@@ -83,6 +82,11 @@ function deploymentOf(policy: object): ReturnType<typeof parseDeployment> {
   return parsed;
 }
 
+/** Resolves when no code goes on by itself any more: ticks come after all microtasks (Node.js: process.nextTick). */
+function quiet(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}
+
 class History {
   readonly #choices: Choices;
   readonly #scheduler: Scheduler;
@@ -140,7 +144,7 @@ class History {
     for (let n = 0; n < length && this.#watch.violation === undefined; n++) {
       const hasty = this.#scheduler.ready > 0 && this.#scheduler.chance("haste");
       if (this.#scheduler.ready === 0 || hasty) {
-        if (!this.#pass()) return;
+        if (!(await this.#pass())) return;
       } else await this.#step();
     }
   }
@@ -154,7 +158,7 @@ class History {
     for (let n = 0; this.#watch.violation === undefined; n++) {
       if (this.#scheduler.ready > 0) await this.#step();
       else if (whatIsOpen(this.#world, this.#peers) === undefined) return;
-      else if (!this.#pass() || this.#scheduler.clock.now() > end || n > CALM_STEPS) return this.#stuck(n);
+      else if (!(await this.#pass()) || this.#scheduler.clock.now() > end || n > CALM_STEPS) return this.#stuck(n);
     }
   }
 
@@ -167,11 +171,11 @@ class History {
   async #step(): Promise<void> {
     this.#steps++;
     this.#scheduler.step();
-    await turn();
+    await quiet();
   }
 
   /** Time passes until something can happen. False when nothing ever will. */
-  #pass(): boolean {
+  async #pass(): Promise<boolean> {
     const timer = this.#scheduler.clock.next();
     const sweep = this.#nextSweep();
     const to = Math.min(timer ?? Number.POSITIVE_INFINITY, sweep ?? Number.POSITIVE_INFINITY);
@@ -182,6 +186,7 @@ class History {
       this.#functions.sweep();
       if (this.#scheduler.chance("delivery")) this.#functions.sweep();
     }
+    await quiet();
     return true;
   }
 

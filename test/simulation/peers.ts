@@ -7,8 +7,6 @@ import type { World } from "./world.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** The most tasks of a history. */
-const MAX_TASKS = 3;
 
 /** What a person does with a question. */
 type Answering = "at once" | "never" | "late" | "unfit first" | "twice" | "deny" | "too early";
@@ -53,7 +51,7 @@ export class Peers {
 
   /** Draws what is asked of an agent, and when. */
   draw(runtimes: readonly string[], channelRefOf: (runtime: string) => string): void {
-    const count = 1 + this.#choices.below(MAX_TASKS);
+    const count = this.#choices.of(1, 1, 1, 1, 2, 2, 3);
     for (let n = 0; n < count; n++) this.#drawTask(runtimes[this.#choices.below(runtimes.length)] ?? "", channelRefOf);
   }
 
@@ -66,7 +64,7 @@ export class Peers {
     const timeoutSec = choices.of(300, 60, 3_600);
     const program = drawProgram(choices);
     const answering = choices.of<Answering>("at once", "at once", "never", "late", "unfit first", "twice", "deny", "too early");
-    const text = "x".repeat(choices.of(10, 10, 10, 2_000, 40_000));
+    const text = "x".repeat(choices.of(10, 10, 10, 10, 10, 10, 10, 10, 2_000, 2_000, 2_000, 40_000));
     const invalid = choices.below(20) === 1;
     const cancels = choices.below(4) === 1;
     const watched = this.#watch.expect(from, to, messageId);
@@ -80,11 +78,11 @@ export class Peers {
         createdAt: new Date(now).toISOString(),
       });
     this.#publishLater(wait, message(text), "");
-    for (let copies = choices.of(0, 0, 0, 1, 2); copies > 0; copies--)
+    for (let copies = choices.of(0, 0, 0, 0, 0, 1, 2); copies > 0; copies--)
       this.#publishLater(wait + this.#some(), message(text), `copy ${copies}`);
     if (choices.below(6) === 1) this.#publishLater(wait + this.#some(), message("another body"), "other");
     if (cancels) this.#controlLater(wait + this.#some(), this.asked.length - 1, "cancel");
-    for (let asks = choices.of(0, 0, 0, 1, 2); asks > 0; asks--)
+    for (let asks = choices.of(0, 0, 0, 0, 0, 1, 2); asks > 0; asks--)
       this.#controlLater(wait + this.#some(), this.asked.length - 1, "status");
   }
 

@@ -13,6 +13,8 @@ export interface Operation<T> {
   readonly silence: () => Error;
   /** What the client throws when the part refuses for the moment. */
   readonly refusal: () => Error;
+  /** Whether it does not matter when it happens: then it happens at once, and is no choice of its own. */
+  readonly anytime?: boolean;
 }
 
 /** How long a process may stand still, in milliseconds: shorter than a lease, longer, and much longer. */
@@ -114,6 +116,7 @@ export class Process {
           this.#meet(operation, resolve, reject);
         },
       };
+      if (operation.anytime === true && this.#held === undefined) return happening.happen();
       this.#sent.add(happening);
       this.#scheduler.add(happening);
     });

@@ -69,13 +69,13 @@ function drawPart(
     case "run": {
       const ms = choices.of(0, 0, 0, 2 * SECOND, 30 * SECOND, 3 * MINUTE);
       const failures = choices.of(0, 0, 0, 0, 1, 2, 9);
-      const size = choices.of(0, 0, 0, 0, 0, 0, LARGE);
+      const size = choices.below(40) === 1 ? LARGE : 0;
       return { kind, name: name(), ms, failures, attempts: 3, fatal: choices.below(12) === 1, size };
     }
     case "status":
       return { kind, text: `at ${name()}` };
     case "artifact":
-      return { kind, name: name(), size: choices.of(10, 10, LARGE) };
+      return { kind, name: name(), size: choices.below(20) === 1 ? LARGE : 10 };
     case "sleep":
       return { kind, name: name(), ms: choices.of(SECOND, 6 * SECOND, 90 * SECOND, 4 * MINUTE) };
     case "ask":

@@ -1,12 +1,13 @@
-import type { TaskEvent } from "../../shared/wire/index.ts";
-import { isTerminal } from "../../shared/wire/index.ts";
+import { isTerminal, type TaskState } from "../../shared/wire/index.ts";
 import type { Break } from "./watch-journal.ts";
 
-/** An event on the stream. */
+/** What is looked at of an event. */
 export interface Shown {
+  readonly kind: string;
   readonly revision: number;
-  readonly body: string;
-  readonly event: TaskEvent;
+  readonly state: TaskState;
+  readonly content: string;
+  readonly error?: { readonly Code: string; readonly Message: string } | undefined;
 }
 
 /** Watches what a requester can see of one task: the stream's messages on its subjects. */
@@ -14,7 +15,7 @@ export class EventsWatch {
   readonly #taskId: string;
   readonly #break: Break;
   /** By revision, each once. */
-  readonly shown: Shown[] = [];
+  readonly shown: { readonly event: Shown; readonly body: string }[] = [];
 
   constructor(taskId: string, broken: Break) {
     this.#taskId = taskId;
@@ -25,7 +26,7 @@ export class EventsWatch {
     return this.shown.length;
   }
 
-  get last(): TaskEvent | undefined {
+  get last(): Shown | undefined {
     return this.shown.at(-1)?.event;
   }
 
@@ -38,7 +39,7 @@ export class EventsWatch {
    *
    * @param stored the bytes that are stored for it; nothing when none are
    */
-  taken(event: TaskEvent, body: string, stored: string | undefined): void {
+  taken(event: Shown, body: string, stored: string | undefined): void {
     const { revision, kind } = event;
     const of = `event ${revision} (${kind}) of ${this.#taskId}`;
     if (stored === undefined) this.#break("committed-first", `${of} is published, and nothing stored holds it`);
@@ -53,6 +54,6 @@ export class EventsWatch {
     if (revision !== this.revision + 1)
       this.#break("revisions", `${of} follows revision ${this.revision}: a gap on the stream`);
     if (this.ended) this.#break("one-end", `${of} follows the end`);
-    this.shown.push({ revision, body, event });
+    this.shown.push({ event, body });
   }
 }

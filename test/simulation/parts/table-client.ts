@@ -50,7 +50,9 @@ function requestOf(table: SimulatedTable, command: unknown): Sent {
     const { input } = command;
     const by = input.ExpressionAttributeValues ?? {};
     const what = () => `queries ${Object.values(by).filter((value) => typeof value === "string").join(" ")}`;
-    return { what, writes: false, apply: (): Page => table.query(input) };
+    // An index that learns late makes no promise about when it is asked.
+    const anytime = input.IndexName !== undefined;
+    return { what, writes: false, anytime, apply: (): Page => table.query(input) };
   }
   if (command instanceof TransactWriteCommand) {
     const writes = (command.input.TransactItems ?? []).map(transacted);
