@@ -55,13 +55,17 @@ function waitsForPerson({ journal, events }: Watched, now: number): boolean {
   );
 }
 
-/** What must be so when a history is over. */
-export function checkEnd(world: World, watch: Watch, peers: Peers): void {
+/**
+ * What must be so when a history is over.
+ *
+ * @param disturbed how many workers may have lost their claims by no fault of the core
+ */
+export function checkEnd(world: World, watch: Watch, peers: Peers, disturbed: number): void {
   for (const asked of peers.asked) {
     const { watched } = asked;
     if (watched.journal.head === undefined) continue;
     checkFold(watch, watched);
-    if (watched.events.ended) checkOutcome(watch, asked);
+    if (watched.events.ended) checkOutcome(watch, asked, disturbed);
   }
   for (const [name, queue] of Object.entries(world.queues))
     for (const { body } of queue.dead)
@@ -82,7 +86,7 @@ function checkFold(watch: Watch, { journal, events, taskId }: Watched): void {
 }
 
 /** A task ends by its handler, by its requester, or because its time is over. */
-function checkOutcome(watch: Watch, { watched, cancels }: Asked): void {
+function checkOutcome(watch: Watch, { watched, cancels }: Asked, disturbed: number): void {
   const { events, taskId } = watched;
   const { last } = events;
   if (last === undefined) return;
@@ -90,8 +94,11 @@ function checkOutcome(watch: Watch, { watched, cancels }: Asked): void {
   if (last.state === "TASK_STATE_COMPLETED") return checkResult(watch, watched, last.content);
   if (last.state === "TASK_STATE_CANCELED" && !cancels)
     watch.broken("crash", `${taskId} is cancelled, and nobody has asked for that`);
-  if (code === "internal" && !isOwn(message) && !message.startsWith("the worker died"))
-    watch.broken("crash", `${taskId} has failed: ${message}`);
+  if (code !== "internal" || isOwn(message)) return;
+  const died = /^the worker died (\d+) times/.exec(message)?.[1];
+  if (died === undefined) watch.broken("crash", `${taskId} has failed: ${message}`);
+  else if (Number(died) > disturbed)
+    watch.broken("crash", `${taskId} has failed (${message}), and only ${disturbed} workers were disturbed`);
 }
 
 /** What the handler has seen of its steps is what is stored. */

@@ -26,6 +26,9 @@ export class Functions {
   readonly #deployment: DeploymentConfig;
   readonly #agents: (process: Process) => readonly Agent[];
   readonly #failed: (process: Process, error: unknown) => void;
+  /** The workers that have died, stood still or failed. */
+  readonly #disturbed = new Set<Process>();
+  readonly #workers: Process[] = [];
   readonly #counts: Record<FunctionName, number> = { admit: 0, control: 0, work: 0, sweep: 0 };
 
   /**
@@ -50,6 +53,11 @@ export class Functions {
     };
   }
 
+  /** How many workers have died, stood still or failed. */
+  get disturbed(): number {
+    return this.#workers.filter((process) => process.disturbed || this.#disturbed.has(process)).length;
+  }
+
   /** `sweep`, as its schedule starts it. */
   sweep(): void {
     this.#invoke("sweep", async (process) => {
@@ -69,6 +77,7 @@ export class Functions {
     const { scheduler } = this.#world;
     const process = new Process(`${name}${++this.#counts[name]}`, scheduler);
     process.say(() => "begins");
+    if (name === "work") this.#workers.push(process);
     const { timeoutSec } = FUNCTION_SIZES[name];
     const forget = scheduler.clock.timer(timeoutSec * 1_000, () => process.kill("its time is over"));
     const over = () => {
@@ -78,6 +87,7 @@ export class Functions {
       if (scheduler.chance("freeze")) process.freeze(scheduler.choices.of(...FREEZES));
     };
     run(process).then(over, (error: unknown) => {
+      this.#disturbed.add(process);
       this.#failed(process, error);
       over();
     });

@@ -94,6 +94,7 @@ class History {
   readonly #world: World;
   readonly #peers: Peers;
   readonly #functions: Functions;
+  readonly #hasty: boolean;
   #lastSweep: number;
   #tokens = 0;
   #steps = 0;
@@ -128,14 +129,20 @@ class History {
     });
     this.#lastSweep = START;
     this.#scheduler.trouble = drawTrouble(choices);
+    this.#hasty = this.#scheduler.trouble.haste > 0;
     this.#peers.draw(runtimes, (runtime) => runtime.slice("acme-".length));
   }
 
   async play(): Promise<Played> {
     await this.#stormy();
     if (this.#watch.violation === undefined) await this.#calm();
-    if (this.#watch.violation === undefined) checkEnd(this.#world, this.#watch, this.#peers);
+    if (this.#watch.violation === undefined) checkEnd(this.#world, this.#watch, this.#peers, this.#disturbed());
     return { violation: this.#watch.violation, choices: this.#choices.made, steps: this.#steps };
+  }
+
+  /** Where time passes though something could happen, any worker may seem dead. */
+  #disturbed(): number {
+    return this.#hasty ? Number.POSITIVE_INFINITY : this.#functions.disturbed;
   }
 
   /** Things go wrong. */

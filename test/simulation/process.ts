@@ -35,6 +35,7 @@ export class Process {
   /** The process's own: it stands still when the process does, and may be wrong. */
   readonly clock: Clock;
   #dead = false;
+  #stopped = false;
   /** What is held back while the process stands still. */
   #held: (() => void)[] | undefined;
   /** Its requests that are under way. */
@@ -69,6 +70,11 @@ export class Process {
     return this.#dead;
   }
 
+  /** Whether it has died or stood still. */
+  get disturbed(): boolean {
+    return this.#dead || this.#stopped;
+  }
+
   say(line: () => string): void {
     this.#scheduler.say(() => `${this.name} ${line()}`);
   }
@@ -87,6 +93,7 @@ export class Process {
   freeze(ms: number): void {
     if (this.#dead || this.#held !== undefined) return;
     this.#held = [];
+    this.#stopped = true;
     this.say(() => `stands still for ${ms / 1_000} s`);
     this.#scheduler.later(ms, { what: () => `${this.name} goes on`, happen: () => this.#thaw() });
   }

@@ -16,6 +16,8 @@ export class JournalWatch {
   head: Head | undefined;
   /** Under which epoch each step was stored. */
   readonly stored = new Map<string, number>();
+  /** The controls that have taken effect. */
+  readonly #controls = new Set<string>();
   /** The epoch of the last takeover. */
   #taken = 0;
   /** The epoch of the last entry that a worker put. */
@@ -70,6 +72,7 @@ export class JournalWatch {
       this.#break("revisions", `${of} follows ${this.entries.length}: a gap in the journal`);
     if (this.end !== undefined) this.#break("one-end", `${of} follows the end`);
     this.#epochOf(entry, of);
+    this.#controlOf(entry, of);
     this.#revisionsOf(entry, of);
     for (const { name } of entry.steps ?? []) {
       if (this.stored.has(name)) this.#break("once", `${of}: the step ${name} is stored a second time`);
@@ -87,6 +90,14 @@ export class JournalWatch {
       this.#break("fence", `${of} has epoch ${epoch}, which has not kept out the claim before it`);
     if (claim === true) this.#taken = Math.max(this.#taken, epoch);
     this.#worker = Math.max(this.#worker, epoch);
+  }
+
+  #controlOf({ control }: Entry, of: string): void {
+    if (control === undefined) return;
+    const { kind, messageId, revision } = control;
+    const id = `${kind} ${messageId} ${revision}`;
+    if (this.#controls.has(id)) this.#break("same-answer", `${of}: the control ${id} takes effect twice`);
+    this.#controls.add(id);
   }
 
   #revisionsOf({ revision, events = [] }: Entry, of: string): void {
