@@ -17,7 +17,8 @@ export function whatIsOpen(world: World, peers: Peers): Violation | undefined {
   if (unsettled !== undefined && !isBuried(world, unsettled.subject))
     return { invariant: "settled", text: `${unsettled.subject} is neither acknowledged nor terminated` };
   for (const queue of [world.queues.tasks, world.queues.controls])
-    if (queue.size > 0) return { invariant: "settled", text: `the queue ${queue.name} holds ${queue.bodies[0]}` };
+    if (queue.size > 0)
+      return { invariant: "settled", text: `the queue ${queue.name} holds ${queue.bodies[0]}` };
   for (const asked of peers.asked) {
     const open = openTask(world, asked);
     if (open !== undefined) return open;
@@ -34,13 +35,16 @@ function openTask(world: World, { watched, messageId }: Asked): Violation | unde
   }
   if (waitsForPerson(watched, world.scheduler.clock.now())) return undefined;
   if (!events.ended) return { invariant: "no-loss", text: `the task ${taskId} has no terminal event` };
-  if (head.dueAt !== undefined) return { invariant: "settled", text: `the ended task ${taskId} is still due` };
+  if (head.dueAt !== undefined)
+    return { invariant: "settled", text: `the ended task ${taskId} is still due` };
   return undefined;
 }
 
 /** Whether a message has killed its function on every receive, and lies where somebody will look for it. */
 function isBuried(world: World, name: string): boolean {
-  return [world.queues.tasks, world.queues.controls].some(({ dead }) => dead.some(({ body }) => body.includes(name)));
+  return [world.queues.tasks, world.queues.controls].some(({ dead }) =>
+    dead.some(({ body }) => body.includes(name)),
+  );
 }
 
 /** Whether a task does nothing but wait for its requester, who knows of the question, and for longer than we wait. */
@@ -68,8 +72,8 @@ export function checkEnd(world: World, watch: Watch, peers: Peers, disturbed: nu
     if (watched.events.ended) checkOutcome(watch, asked, disturbed);
   }
   for (const [name, queue] of Object.entries(world.queues))
+    // A hint may be lost; what is not a hint has been recorded by the function that died of it.
     for (const { body } of queue.dead)
-      // A hint may be lost; what is not a hint has been recorded by the function that died of it.
       if (name !== "work") world.scheduler.say(() => `in the dead letters: ${body}`);
 }
 
@@ -78,7 +82,10 @@ function checkFold(watch: Watch, { journal, events, taskId }: Watched): void {
   if (last === undefined) return watch.broken("fold", `nothing is published of ${taskId}`);
   const stored = journal.head?.reject === undefined ? stateOf(fold(journal.entries)) : "TASK_STATE_REJECTED";
   if (events.revision !== journal.revision)
-    watch.broken("settled", `${taskId}: the stream has revision ${events.revision}, the journal ${journal.revision}`);
+    watch.broken(
+      "settled",
+      `${taskId}: the stream has revision ${events.revision}, the journal ${journal.revision}`,
+    );
   if (last.state !== stored)
     watch.broken("fold", `${taskId} is ${last.state} by its events, and ${stored} by its journal`);
   if (isTerminal(stored) && journal.head?.state !== stored)
@@ -109,6 +116,9 @@ function checkResult(watch: Watch, { journal, taskId }: Watched, content: string
     const stored = steps.get(name);
     if (stored?.kind !== "run" || !("text" in stored.value)) continue;
     if (stored.error === undefined && JSON.stringify(value) !== stored.value.text)
-      watch.broken("once", `${taskId}: the handler has seen ${value} of ${name}, and stored is ${stored.value.text}`);
+      watch.broken(
+        "once",
+        `${taskId}: the handler has seen ${value} of ${name}, and stored is ${stored.value.text}`,
+      );
   }
 }

@@ -100,7 +100,10 @@ export async function explore(options: {
   try {
     const all = Array.from({ length: Math.min(threads, histories) }, (_, first) => one(first));
     // Whoever finds something ends the search for all.
-    await Promise.race([Promise.all(all), ...all.map((each) => each.then(() => (found ? undefined : never())))]);
+    await Promise.race([
+      Promise.all(all),
+      ...all.map((each) => each.then(() => (found ? undefined : never()))),
+    ]);
   } finally {
     await Promise.all(workers.map((worker) => worker.terminate()));
   }

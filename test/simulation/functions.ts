@@ -1,8 +1,8 @@
-import { FUNCTION_SIZES } from "../../infra/sizes.ts";
 import { admit } from "../../functions/admit/admit.ts";
 import { control } from "../../functions/control/control.ts";
 import { sweep } from "../../functions/sweep/sweep.ts";
 import { work } from "../../functions/work/work.ts";
+import { FUNCTION_SIZES } from "../../infra/sizes.ts";
 import type { Agent } from "../../shared/agents/index.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
@@ -121,7 +121,12 @@ export class Functions {
 
   #control = async (process: Process, { body, receives }: Received): Promise<void> => {
     const deps = this.deps(process);
-    await this.#intake(deps, { body, receives }, (message) => control(deps, message), async () => false);
+    await this.#intake(
+      deps,
+      { body, receives },
+      (message) => control(deps, message),
+      async () => false,
+    );
   };
 
   async #intake(

@@ -1,5 +1,4 @@
 import { parseDeployment } from "../../shared/config/deployment.ts";
-import { MINUTE } from "./time.ts";
 import type { Choices } from "./choices.ts";
 import { checkEnd, whatIsOpen } from "./end.ts";
 import { Functions, isExpected } from "./functions.ts";
@@ -8,6 +7,7 @@ import { Peers } from "./peers.ts";
 import type { Process } from "./process.ts";
 import { agentOf } from "./program.ts";
 import { drawTrouble, NO_TROUBLE, Scheduler } from "./scheduler.ts";
+import { MINUTE } from "./time.ts";
 import { Watch } from "./watch.ts";
 import { World } from "./world.ts";
 
@@ -104,7 +104,8 @@ class History {
     this.#scheduler = new Scheduler(choices, START);
     const { clock } = this.#scheduler;
     if (tell !== undefined)
-      this.#scheduler.tell = (line) => tell(`${((clock.now() - START) / 1_000).toFixed(3).padStart(9)} ${line()}`);
+      this.#scheduler.tell = (line) =>
+        tell(`${((clock.now() - START) / 1_000).toFixed(3).padStart(9)} ${line()}`);
     const deployment = deploymentOf({ statusEverySec: choices.of(5, 0, 60) });
     const runtimes = deployment.agents.map(({ runtime }) => runtime);
     this.#watch = new Watch(() => this.#world.values);
@@ -136,7 +137,8 @@ class History {
   async play(): Promise<Played> {
     await this.#stormy();
     if (this.#watch.violation === undefined) await this.#calm();
-    if (this.#watch.violation === undefined) checkEnd(this.#world, this.#watch, this.#peers, this.#disturbed());
+    if (this.#watch.violation === undefined)
+      checkEnd(this.#world, this.#watch, this.#peers, this.#disturbed());
     return { violation: this.#watch.violation, choices: this.#choices.made, steps: this.#steps };
   }
 
@@ -165,7 +167,8 @@ class History {
     for (let n = 0; this.#watch.violation === undefined; n++) {
       if (this.#scheduler.ready > 0) await this.#step();
       else if (whatIsOpen(this.#world, this.#peers) === undefined) return;
-      else if (!(await this.#pass()) || this.#scheduler.clock.now() > end || n > CALM_STEPS) return this.#stuck(n);
+      else if (!(await this.#pass()) || this.#scheduler.clock.now() > end || n > CALM_STEPS)
+        return this.#stuck(n);
     }
   }
 
@@ -207,14 +210,18 @@ class History {
   }
 
   #agent(id: string, process: Process) {
-    return agentOf(id, (taskId) => this.#peers.asked.find(({ watched }) => watched.taskId === taskId)?.program, {
-      called: (taskId, step) => {
-        process.say(() => `runs step ${step} of ${taskId}`);
-        this.#watch.called(process, taskId, step);
+    return agentOf(
+      id,
+      (taskId) => this.#peers.asked.find(({ watched }) => watched.taskId === taskId)?.program,
+      {
+        called: (taskId, step) => {
+          process.say(() => `runs step ${step} of ${taskId}`);
+          this.#watch.called(process, taskId, step);
+        },
+        pause: (ms) => new Promise((resolve) => void process.clock.timer(ms, resolve)),
+        token: () => `t${++this.#tokens}`,
       },
-      pause: (ms) => new Promise((resolve) => void process.clock.timer(ms, resolve)),
-      token: () => `t${++this.#tokens}`,
-    });
+    );
   }
 
   #failed(process: Process, error: unknown): void {

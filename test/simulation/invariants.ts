@@ -14,7 +14,8 @@ export const INVARIANTS = {
   fold: "folding the events on the stream gives the same state as folding the journal",
   settled: "in the end nothing is unpublished, due, queued or taken, and a dead letter has its reason",
   "no-loss": "once nothing goes wrong any more, each task ends within a bounded time, or waits for a person",
-  crash: "no function fails but by what its parts do to it, and no task but by its handler, its requester or time",
+  crash:
+    "no function fails but by what its parts do to it, and no task but by its handler, its requester or time",
 } as const;
 export type Invariant = keyof typeof INVARIANTS;
 

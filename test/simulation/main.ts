@@ -22,14 +22,22 @@ const options = z.object({
   seed: number("seed").pipe(z.int()).optional(),
   threads: number("threads").pipe(z.int().min(1)).optional(),
   replay: z.string().optional(),
+  brief: z.boolean().default(false),
 });
 
 const text = { type: "string" } as const;
 const { values } = parseArgs({
-  options: { minutes: text, histories: text, seed: text, threads: text, replay: text },
+  options: {
+    minutes: text,
+    histories: text,
+    seed: text,
+    threads: text,
+    replay: text,
+    brief: { type: "boolean" },
+  },
 });
 const asked = options.safeParse(values);
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 if (!asked.success) {
   say(z.prettifyError(asked.error));
@@ -38,23 +46,36 @@ if (!asked.success) {
   if (!(await narrate(readChoices(asked.data.replay), say))) process.exitCode = 1;
 } else await search(asked.data);
 
-async function search({ minutes, histories, seed = randomInt(MAX_SEED), threads }: z.infer<typeof options>) {
-  say(`seed ${seed}`);
+async function search({
+  minutes,
+  histories,
+  seed = randomInt(MAX_SEED),
+  threads,
+  brief,
+}: z.infer<typeof options>): Promise<void> {
+  if (!brief) say(`seed ${seed}`);
   let shown = 0;
   const explored = await explore({
     seed,
     histories: histories ?? Number.MAX_SAFE_INTEGER,
-    forMs: minutes === undefined && histories !== undefined ? Number.MAX_SAFE_INTEGER : (minutes ?? 1) * MINUTE_MS,
+    forMs:
+      minutes === undefined && histories !== undefined ? Number.MAX_SAFE_INTEGER : (minutes ?? 1) * MINUTE_MS,
     ...(threads !== undefined && { threads }),
     progress: (played, seconds) => {
-      if (seconds < shown + PROGRESS_S) return;
+      if (brief || seconds < shown + PROGRESS_S) return;
       shown = seconds;
       say(`${seconds.toFixed(0).padStart(5)} s  ${played} histories`);
     },
   });
   const { found, steps, seconds } = explored;
+  if (brief)
+    return say(
+      JSON.stringify({ invariant: found?.violation.invariant, histories: explored.histories, seconds }),
+    );
   const each = (explored.histories / seconds).toFixed(0);
-  say(`${explored.histories} histories, ${steps} things that happened, in ${seconds.toFixed(1)} s: ${each} histories a second`);
+  say(
+    `${explored.histories} histories, ${steps} things that happened, in ${seconds.toFixed(1)} s: ${each} histories a second`,
+  );
   if (found === undefined) return say("no invariant is broken");
   process.exitCode = 1;
   say(`history ${found.history} of seed ${seed} breaks ${found.violation.invariant}; it is made small …\n`);

@@ -52,7 +52,8 @@ export class Peers {
   /** Draws what is asked of an agent, and when. */
   draw(runtimes: readonly string[], channelRefOf: (runtime: string) => string): void {
     const count = this.#choices.of(1, 1, 1, 1, 2, 2, 3);
-    for (let n = 0; n < count; n++) this.#drawTask(runtimes[this.#choices.below(runtimes.length)] ?? "", channelRefOf);
+    for (let n = 0; n < count; n++)
+      this.#drawTask(runtimes[this.#choices.below(runtimes.length)] ?? "", channelRefOf);
   }
 
   #drawTask(to: string, channelRefOf: (runtime: string) => string): void {
@@ -63,18 +64,42 @@ export class Peers {
     const wait = choices.of(0, 0, SECOND, 2 * MINUTE);
     const timeoutSec = choices.of(300, 60, 3_600);
     const program = drawProgram(choices);
-    const answering = choices.of<Answering>("at once", "at once", "never", "late", "unfit first", "twice", "deny", "too early");
+    const answering = choices.of<Answering>(
+      "at once",
+      "at once",
+      "never",
+      "late",
+      "unfit first",
+      "twice",
+      "deny",
+      "too early",
+    );
     const text = "x".repeat(choices.of(10, 10, 10, 10, 10, 10, 10, 10, 2_000, 2_000, 2_000, 40_000));
     const invalid = choices.below(20) === 1;
     const cancels = choices.below(4) === 1;
     const watched = this.#watch.expect(from, to, messageId);
-    this.asked.push({ watched, from, to, messageId, program, answering, cancels, at: now + wait, timeoutSec });
+    this.asked.push({
+      watched,
+      from,
+      to,
+      messageId,
+      program,
+      answering,
+      cancels,
+      at: now + wait,
+      timeoutSec,
+    });
     const message = (a2a: unknown) =>
       taskMessage({
         from,
         to,
         messageId,
-        request: { a2a, channelRef: channelRefOf(to), skillId: invalid ? "unknown" : "task", delivery: { timeoutSec } },
+        request: {
+          a2a,
+          channelRef: channelRefOf(to),
+          skillId: invalid ? "unknown" : "task",
+          delivery: { timeoutSec },
+        },
         createdAt: new Date(now).toISOString(),
       });
     this.#publishLater(wait, message(text), "");
@@ -112,8 +137,10 @@ export class Peers {
   #controlLater(ms: number, task: number, kind: ControlKind, a2a?: unknown, revision?: number): void {
     const asked = this.asked[task];
     if (asked === undefined) return;
-    this.#later(ms, () => `the requester of ${asked.messageId} sends ${kind} ${JSON.stringify(a2a) ?? ""}`, () =>
-      this.#control(asked, kind, a2a, revision),
+    this.#later(
+      ms,
+      () => `the requester of ${asked.messageId} sends ${kind} ${JSON.stringify(a2a) ?? ""}`,
+      () => this.#control(asked, kind, a2a, revision),
     );
   }
 
@@ -148,7 +175,8 @@ export class Peers {
   #answer(index: number, { answering }: Asked, question: number, kind: "input_reply" | "auth_reply"): void {
     const good = kind === "input_reply" ? { input: "blue" } : { approve: answering !== "deny" };
     const unfit = kind === "input_reply" ? { input: "" } : { approve: "perhaps" };
-    const send = (ms: number, a2a: unknown, revision?: number) => this.#controlLater(ms, index, kind, a2a, revision);
+    const send = (ms: number, a2a: unknown, revision?: number) =>
+      this.#controlLater(ms, index, kind, a2a, revision);
     switch (answering) {
       case "at once":
       case "deny":

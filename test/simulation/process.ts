@@ -85,8 +85,7 @@ export class Process {
     this.#dead = true;
     this.#held = undefined;
     this.say(() => `dies: ${why}`);
-    for (const sent of this.#sent)
-      if (!this.#scheduler.choices.chance(500)) this.#scheduler.forget(sent);
+    for (const sent of this.#sent) if (!this.#scheduler.choices.chance(500)) this.#scheduler.forget(sent);
     this.onDeath();
   }
 
@@ -146,7 +145,8 @@ export class Process {
     }
     if (at("late")) {
       this.say(() => `${operation.what()}: no answer yet, and it gives up`);
-      if (operation.writes) this.#scheduler.add({ what: operation.what, happen: () => this.#arrive(operation) });
+      if (operation.writes)
+        this.#scheduler.add({ what: operation.what, happen: () => this.#arrive(operation) });
       return this.#answer(() => reject(operation.silence()));
     }
     let answer = this.#outcome(operation, resolve, reject);

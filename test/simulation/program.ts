@@ -85,7 +85,10 @@ function drawPart(
       return { kind, ms: choices.of(5, 300, 2 * SECOND) };
     case "each":
       if (depth > 1) return { kind: "status", text: "deep enough" };
-      return { kind, branches: Array.from({ length: 1 + choices.below(3) }, () => inner(1 + choices.below(2))) };
+      return {
+        kind,
+        branches: Array.from({ length: 1 + choices.below(3) }, () => inner(1 + choices.below(2))),
+      };
   }
 }
 
@@ -171,9 +174,17 @@ async function runPart(program: Program, part: Part, at: At, index: number): Pro
       await step.sleep(part.name, part.ms);
       return undefined;
     case "ask":
-      return await step.ask(part.name, "Which?", part.timeoutMs === undefined ? {} : { timeout: part.timeoutMs });
+      return await step.ask(
+        part.name,
+        "Which?",
+        part.timeoutMs === undefined ? {} : { timeout: part.timeoutMs },
+      );
     case "approve":
-      await step.approve(part.name, "May I?", part.timeoutMs === undefined ? {} : { timeout: part.timeoutMs });
+      await step.approve(
+        part.name,
+        "May I?",
+        part.timeoutMs === undefined ? {} : { timeout: part.timeoutMs },
+      );
       return undefined;
     case "outside":
       await host.pause(part.ms);

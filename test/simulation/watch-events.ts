@@ -42,7 +42,8 @@ export class EventsWatch {
   taken(event: Shown, body: string, stored: string | undefined): void {
     const { revision, kind } = event;
     const of = `event ${revision} (${kind}) of ${this.#taskId}`;
-    if (stored === undefined) this.#break("committed-first", `${of} is published, and nothing stored holds it`);
+    if (stored === undefined)
+      this.#break("committed-first", `${of} is published, and nothing stored holds it`);
     else if (stored !== body)
       this.#break(revision === 1 ? "same-answer" : "revisions", `${of} has other bytes than those stored`);
     const known = this.shown[revision - 1];

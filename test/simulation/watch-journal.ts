@@ -6,7 +6,17 @@ import type { Invariant } from "./invariants.ts";
 export type Break = (invariant: Invariant, text: string) => void;
 
 /** What admission decides, and nobody changes any more. */
-const DECIDED = ["messageId", "from", "to", "digest", "decidedAt", "deadline", "expiresAt", "skill", "input"] as const;
+const DECIDED = [
+  "messageId",
+  "from",
+  "to",
+  "digest",
+  "decidedAt",
+  "deadline",
+  "expiresAt",
+  "skill",
+  "input",
+] as const;
 
 /** Watches the items of one task as they are written. */
 export class JournalWatch {
@@ -38,7 +48,8 @@ export class JournalWatch {
 
   /** The body of an event, where it is stored: as text, or as a reference. */
   event(revision: number): NonNullable<Entry["events"]>[number] | undefined {
-    for (const { events = [] } of this.entries) for (const event of events) if (event.revision === revision) return event;
+    for (const { events = [] } of this.entries)
+      for (const event of events) if (event.revision === revision) return event;
     return undefined;
   }
 
@@ -59,7 +70,8 @@ export class JournalWatch {
       this.#break("fence", `${of}: two workers hold the claim of epoch ${after.epoch}`);
     if (isTerminal(before.state) && !isTerminal(after.state))
       this.#break("one-end", `${of}: goes from ${before.state} to ${after.state}`);
-    const shown = before.beat !== after.beat || before.waiting !== after.waiting || before.calm !== after.calm;
+    const shown =
+      before.beat !== after.beat || before.waiting !== after.waiting || before.calm !== after.calm;
     if (by !== undefined && shown && after.epoch === before.epoch && by < after.epoch)
       this.#break("fence", `${of}: the worker of epoch ${by} changes it under epoch ${after.epoch}`);
   }
@@ -85,7 +97,8 @@ export class JournalWatch {
     if (epoch < this.#taken)
       this.#break("fence", `${of} has epoch ${epoch}, and epoch ${this.#taken} has taken over`);
     if (control !== undefined || heard !== undefined) return;
-    if (epoch < this.#worker) this.#break("fence", `${of} has epoch ${epoch}, after one of epoch ${this.#worker}`);
+    if (epoch < this.#worker)
+      this.#break("fence", `${of} has epoch ${epoch}, after one of epoch ${this.#worker}`);
     if (epoch > 1 && claim !== true && epoch > this.#taken)
       this.#break("fence", `${of} has epoch ${epoch}, which has not kept out the claim before it`);
     if (claim === true) this.#taken = Math.max(this.#taken, epoch);
@@ -103,7 +116,9 @@ export class JournalWatch {
   #revisionsOf({ revision, events = [] }: Entry, of: string): void {
     let last = this.revision;
     for (const event of events)
-      if (event.revision !== ++last) this.#break("revisions", `${of}: expected revision ${last}, got ${event.revision}`);
-    if (revision !== last) this.#break("revisions", `${of}: says revision ${revision}, and its events ${last}`);
+      if (event.revision !== ++last)
+        this.#break("revisions", `${of}: expected revision ${last}, got ${event.revision}`);
+    if (revision !== last)
+      this.#break("revisions", `${of}: says revision ${revision}, and its events ${last}`);
   }
 }

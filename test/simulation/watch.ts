@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { isCausedBy } from "../../functions/control/decide.ts";
 import { firstEvent } from "../../shared/events/drafts.ts";
 import { type Entry, HEAD_KEY, type Head } from "../../shared/tasks/items.ts";
-import { isCausedBy } from "../../functions/control/decide.ts";
 import type { MemoryValues } from "../../shared/testing/memory-values.ts";
 import { parseSubject, readControl, readEnvelope, taskIdOf, taskState } from "../../shared/wire/index.ts";
 import type { Invariant, Violation } from "./invariants.ts";
@@ -69,8 +69,7 @@ export class Watch {
 
   changed({ pk, sk }: Key, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
     if (sk === HEAD_KEY) this.#headChanged(pk, before, after, by);
-    else if (sk.startsWith("e#"))
-      this.of(pk).journal.entryWritten(before, after as unknown as Entry); // Our own store has written it.
+    else if (sk.startsWith("e#")) this.of(pk).journal.entryWritten(before, after as unknown as Entry); // Our own store has written it.
   }
 
   #headChanged(pk: string, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
@@ -83,9 +82,19 @@ export class Watch {
     if (now === undefined) return;
     if (now.epoch > (earlier?.epoch ?? 0) && by !== undefined) this.#claims.set(claims, now.epoch);
     if (now.published > watched.events.revision)
-      this.broken("settled", `the head of ${pk} says that ${now.published} is published, and the stream has ${watched.events.revision}`);
-    if (now.dueAt === undefined && now.reject === undefined && watched.events.revision < watched.journal.revision)
-      this.broken("settled", `the head of ${pk} is no longer due, and revision ${watched.events.revision + 1} is not published`);
+      this.broken(
+        "settled",
+        `the head of ${pk} says that ${now.published} is published, and the stream has ${watched.events.revision}`,
+      );
+    if (
+      now.dueAt === undefined &&
+      now.reject === undefined &&
+      watched.events.revision < watched.journal.revision
+    )
+      this.broken(
+        "settled",
+        `the head of ${pk} is no longer due, and revision ${watched.events.revision + 1} is not published`,
+      );
   }
 
   published({ subject, body }: Held): void {

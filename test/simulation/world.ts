@@ -2,12 +2,18 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { visibilitySec } from "../../infra/sizes.ts";
 import { timing } from "../../shared/config/timing.ts";
 import { type EventStream, publisherOver } from "../../shared/events/publisher.ts";
-import { CONTROLS_STREAM, controlsConsumer, EVENTS_STREAM, TASKS_STREAM, tasksConsumer } from "../../shared/nats/streams.ts";
+import {
+  CONTROLS_STREAM,
+  controlsConsumer,
+  EVENTS_STREAM,
+  TASKS_STREAM,
+  tasksConsumer,
+} from "../../shared/nats/streams.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { MAX_INLINE_BYTES, type Values } from "../../shared/tasks/values.ts";
 import { memoryValues } from "../../shared/testing/memory-values.ts";
-import { SimulatedQueue, type Received } from "./parts/queue.ts";
+import { type Received, SimulatedQueue } from "./parts/queue.ts";
 import { type Ack, type Delivered, type Held, SimulatedStreams } from "./parts/streams.ts";
 import { type Changed, SimulatedTable } from "./parts/table.ts";
 import { named, tableClient } from "./parts/table-client.ts";
@@ -57,7 +63,11 @@ export class World {
     this.streams = new SimulatedStreams(scheduler);
     const short = scheduler.choices.below(2) === 1;
     const stream = (name: string, kind: string, duplicateMs: number) =>
-      this.streams.addStream({ name, prefix: `a2a.v1.${kind}.`, duplicateMs: short ? WINDOWS.short : duplicateMs });
+      this.streams.addStream({
+        name,
+        prefix: `a2a.v1.${kind}.`,
+        duplicateMs: short ? WINDOWS.short : duplicateMs,
+      });
     stream(TASKS_STREAM, "task", WINDOWS.task);
     stream(CONTROLS_STREAM, "control", WINDOWS.task);
     stream(EVENTS_STREAM, "event", WINDOWS.event);
@@ -114,7 +124,10 @@ export class World {
   #tell(taskId: string): void {
     for (const { process, told } of this.#listeners.get(taskId) ?? []) {
       if (this.scheduler.chance("lost")) continue;
-      this.scheduler.add({ what: () => `${process.name} is told of news`, happen: () => process.reach(told) });
+      this.scheduler.add({
+        what: () => `${process.name} is told of news`,
+        happen: () => process.reach(told),
+      });
     }
   }
 
@@ -131,15 +144,29 @@ export class World {
       store,
       values,
       publisher,
-      connection: async () => connectionOf((subject, payload) =>
-        nats(() => `says ${payload} of ${subject}`, true, () => {
-          const settled = this.streams.acknowledge(subject, payload);
-          if (settled !== undefined) this.#watching.acknowledged(settled.message, settled.ack);
-        }),
-      ),
-      tell: (taskId: string) => nats(() => `tells of ${taskId}`, true, () => this.#tell(taskId)),
+      connection: async () =>
+        connectionOf((subject, payload) =>
+          nats(
+            () => `says ${payload} of ${subject}`,
+            true,
+            () => {
+              const settled = this.streams.acknowledge(subject, payload);
+              if (settled !== undefined) this.#watching.acknowledged(settled.message, settled.ack);
+            },
+          ),
+        ),
+      tell: (taskId: string) =>
+        nats(
+          () => `tells of ${taskId}`,
+          true,
+          () => this.#tell(taskId),
+        ),
       listen: (taskId: string, told: () => void) =>
-        nats(() => `listens for ${taskId}`, false, () => this.#listen(process, taskId, told)),
+        nats(
+          () => `listens for ${taskId}`,
+          false,
+          () => this.#listen(process, taskId, told),
+        ),
       hint: (hint: object, delaySeconds = 0) =>
         process.call({
           what: () => `hints at ${JSON.stringify(hint)} in ${delaySeconds} s`,
@@ -169,15 +196,28 @@ export class World {
 
   #eventStream(nats: <T>(what: () => string, writes: boolean, apply: () => T) => Promise<T>): EventStream {
     return {
-      putObject: ({ key }) => nats(() => `copies the artifact ${key}`, true, () => {}),
+      putObject: ({ key }) =>
+        nats(
+          () => `copies the artifact ${key}`,
+          true,
+          () => {},
+        ),
       publish: async ({ subject, msgId, body }) => {
-        await nats(() => `publishes ${msgId}`, true, () => this.publish({ subject, msgId, body }));
+        await nats(
+          () => `publishes ${msgId}`,
+          true,
+          () => this.publish({ subject, msgId, body }),
+        );
       },
       lastOn: (subject) =>
-        nats(() => `reads the last on ${subject}`, false, () => {
-          const last = this.streams.lastOn(EVENTS_STREAM, subject);
-          return last === undefined ? null : { subject: last.subject, body: Buffer.from(last.body) };
-        }),
+        nats(
+          () => `reads the last on ${subject}`,
+          false,
+          () => {
+            const last = this.streams.lastOn(EVENTS_STREAM, subject);
+            return last === undefined ? null : { subject: last.subject, body: Buffer.from(last.body) };
+          },
+        ),
     };
   }
 
@@ -185,18 +225,44 @@ export class World {
     const { values } = this;
     const bucket = <T>(what: () => string, writes: boolean, promise: () => Promise<T>): Promise<T> =>
       process
-        .call({ what, writes, apply: promise, silence: noAnswer, refusal: () => named("SlowDown", "slow down") })
+        .call({
+          what,
+          writes,
+          apply: promise,
+          silence: noAnswer,
+          refusal: () => named("SlowDown", "slow down"),
+        })
         .then((answer) => answer);
     return {
       ...values,
-      put: (taskId, bytes) => bucket(() => `puts a value of ${taskId}`, true, () => values.put(taskId, bytes)),
-      get: (ref) => bucket(() => `gets ${ref.key}`, false, () => values.get(ref)),
+      put: (taskId, bytes) =>
+        bucket(
+          () => `puts a value of ${taskId}`,
+          true,
+          () => values.put(taskId, bytes),
+        ),
+      get: (ref) =>
+        bucket(
+          () => `gets ${ref.key}`,
+          false,
+          () => values.get(ref),
+        ),
       keep: async (taskId, text) =>
         Buffer.byteLength(text) <= MAX_INLINE_BYTES
           ? { text }
-          : await bucket(() => `keeps a value of ${taskId}`, true, () => values.keep(taskId, text)),
+          : await bucket(
+              () => `keeps a value of ${taskId}`,
+              true,
+              () => values.keep(taskId, text),
+            ),
       text: async (kept) =>
-        "text" in kept ? kept.text : await bucket(() => `gets ${kept.ref.key}`, false, () => values.text(kept)),
+        "text" in kept
+          ? kept.text
+          : await bucket(
+              () => `gets ${kept.ref.key}`,
+              false,
+              () => values.text(kept),
+            ),
     };
   }
 }

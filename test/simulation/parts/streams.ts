@@ -20,7 +20,10 @@ export interface Delivered extends Held {
 }
 
 /** What was said of a delivered message. */
-export type Ack = { readonly kind: "ack" } | { readonly kind: "nak"; readonly delayMs: number } | { readonly kind: "term"; readonly reason: string };
+export type Ack =
+  | { readonly kind: "ack" }
+  | { readonly kind: "nak"; readonly delayMs: number }
+  | { readonly kind: "term"; readonly reason: string };
 
 export interface StreamOptions {
   readonly name: string;
@@ -86,7 +89,8 @@ export class SimulatedStreams {
     const { msgId } = of;
     const now = this.#clock.now();
     const known = msgId === undefined ? undefined : stream.known.get(msgId);
-    if (known !== undefined && now - known.at < stream.duplicateMs) return { seq: known.seq, duplicate: true };
+    if (known !== undefined && now - known.at < stream.duplicateMs)
+      return { seq: known.seq, duplicate: true };
     const held: Held = {
       stream: stream.name,
       seq: stream.messages.length + 1,
@@ -119,7 +123,8 @@ export class SimulatedStreams {
     const prefix = subject.slice(0, -1);
     let last: Held | undefined;
     for (const [on, held] of stream?.last ?? [])
-      if (on.startsWith(prefix) && !on.slice(prefix.length).includes(".") && held.seq > (last?.seq ?? 0)) last = held;
+      if (on.startsWith(prefix) && !on.slice(prefix.length).includes(".") && held.seq > (last?.seq ?? 0))
+        last = held;
     return last;
   }
 
@@ -127,14 +132,20 @@ export class SimulatedStreams {
    * What is said on a message's ack subject, by whichever of its deliveries. Of a message that is settled already
    * nothing more is to be said (NATS documentation: "JetStream wire API").
    */
-  acknowledge(ackSubject: string, payload: string): { readonly message: Held; readonly ack: Ack } | undefined {
+  acknowledge(
+    ackSubject: string,
+    payload: string,
+  ): { readonly message: Held; readonly ack: Ack } | undefined {
     const [, , stream, name, , seq] = ackSubject.split(".");
-    const consumer = this.#consumers.find(({ options }) => options.stream === stream && options.name === name);
+    const consumer = this.#consumers.find(
+      ({ options }) => options.stream === stream && options.name === name,
+    );
     const pending = consumer?.pending.get(Number(seq));
     const ack = ackOf(payload);
     if (consumer === undefined || pending === undefined || ack === undefined) return undefined;
     pending.forget();
-    if (ack.kind === "nak") pending.forget = this.#clock.timer(ack.delayMs, () => this.#deliver(consumer, pending));
+    if (ack.kind === "nak")
+      pending.forget = this.#clock.timer(ack.delayMs, () => this.#deliver(consumer, pending));
     else consumer.pending.delete(Number(seq));
     return { message: pending.message, ack };
   }
@@ -149,7 +160,16 @@ export class SimulatedStreams {
     const { message } = pending;
     pending.deliveries++;
     pending.forget = this.#clock.timer(options.ackWaitMs, () => this.#deliver(consumer, pending));
-    const ackSubject = ["$JS.ACK", options.stream, options.name, pending.deliveries, message.seq, 1, 1, 0].join(".");
+    const ackSubject = [
+      "$JS.ACK",
+      options.stream,
+      options.name,
+      pending.deliveries,
+      message.seq,
+      1,
+      1,
+      0,
+    ].join(".");
     options.deliver({ ...message, consumer: options.name, ackSubject, deliveries: pending.deliveries });
   }
 

@@ -49,7 +49,10 @@ function requestOf(table: SimulatedTable, command: unknown): Sent {
   if (command instanceof QueryCommand) {
     const { input } = command;
     const by = input.ExpressionAttributeValues ?? {};
-    const what = () => `queries ${Object.values(by).filter((value) => typeof value === "string").join(" ")}`;
+    const what = () =>
+      `queries ${Object.values(by)
+        .filter((value) => typeof value === "string")
+        .join(" ")}`;
     // An index that learns late makes no promise about when it is asked.
     const anytime = input.IndexName !== undefined;
     return { what, writes: false, anytime, apply: (): Page => table.query(input) };
@@ -83,7 +86,8 @@ function writeOf(command: unknown): Write {
     const { Key, UpdateExpression = "", ...rest } = command.input;
     return { ...rest, kind: "update", key: key.parse(Key), update: UpdateExpression };
   }
-  if (command instanceof DeleteCommand) return { ...command.input, kind: "delete", key: key.parse(command.input.Key) };
+  if (command instanceof DeleteCommand)
+    return { ...command.input, kind: "delete", key: key.parse(command.input.Key) };
   throw new Error("the simulated table: a command that is not understood");
 }
 
@@ -117,7 +121,9 @@ function conflictOf(command: TransactWriteCommand): Error {
   return new TransactionCanceledException({
     $metadata: {},
     message: "Transaction cancelled, please refer cancellation reasons for specific reasons",
-    CancellationReasons: reasons.map((reason, index) => (index === 0 ? { Code: "TransactionConflict" } : reason)),
+    CancellationReasons: reasons.map((reason, index) =>
+      index === 0 ? { Code: "TransactionConflict" } : reason,
+    ),
   });
 }
 
@@ -152,8 +158,10 @@ const entryish = z.looseObject({
 });
 
 function summary(item: Item): string {
-  const { epoch, revision, state, claim, steps, opens, answer, heard, control, events, end } = entryish.parse(item);
-  const names = (of: readonly { readonly name: string }[] | undefined) => of?.map(({ name }) => name).join(" ");
+  const { epoch, revision, state, claim, steps, opens, answer, heard, control, events, end } =
+    entryish.parse(item);
+  const names = (of: readonly { readonly name: string }[] | undefined) =>
+    of?.map(({ name }) => name).join(" ");
   const facts: readonly (readonly [string, string | number | undefined])[] = [
     ["epoch", epoch],
     ["revision", revision],

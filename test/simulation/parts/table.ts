@@ -146,7 +146,8 @@ export class SimulatedTable {
     const found = query.IndexName === undefined ? this.#byKey(values, holds) : this.#byIndex(holds);
     if (query.ScanIndexForward === false) found.reverse();
     const from = query.ExclusiveStartKey;
-    const start = from === undefined ? 0 : found.findIndex(({ pk, sk }) => pk === from.pk && sk === from.sk) + 1;
+    const start =
+      from === undefined ? 0 : found.findIndex(({ pk, sk }) => pk === from.pk && sk === from.sk) + 1;
     const page = found.slice(start, query.Limit === undefined ? undefined : start + query.Limit);
     const last = page.at(-1);
     const Items = filter === undefined ? page : page.filter((item) => filter({ item, names, values }));
