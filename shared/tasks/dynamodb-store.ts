@@ -32,11 +32,11 @@ function headItem(of: Head): Record<string, unknown> {
  * @param options.table the table's name; its keys and index are in docs/table.md
  */
 export function dynamoStore(options: TableAccess): Store {
-  const { client, table } = options;
+  const { client, table, pause } = options;
   const key = (taskId: string, sk: string) => ({ TableName: table, Key: { pk: taskId, sk } });
   /** An update of a head, on which somebody's transaction may be under way. */
   const update = (input: ConstructorParameters<typeof UpdateCommand>[0]) =>
-    throughConflicts(() => client.send(new UpdateCommand(input)));
+    throughConflicts(() => client.send(new UpdateCommand(input)), pause);
 
   return {
     ...dynamoSlots(options),

@@ -1,8 +1,10 @@
+import * as z from "zod";
 import { fold, stateOf } from "../../shared/tasks/fold.ts";
+import { SLOTS_KEY, slotsPartition } from "../../shared/tasks/slots.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import type { Violation } from "./invariants.ts";
-import type { Asked, Peers } from "./peers.ts";
-import { isOwn, seen } from "./program.ts";
+import type { Peers } from "./peers.ts";
+import { HELPER, isOwn, seen } from "./program.ts";
 import { MINUTE } from "./time.ts";
 import type { Watch, Watched } from "./watch.ts";
 import type { World } from "./world.ts";
@@ -11,28 +13,49 @@ import type { World } from "./world.ts";
 const PATIENCE_MS = 60 * MINUTE;
 
 /** What is not over yet; nothing when everything is. */
-export function whatIsOpen(world: World, peers: Peers): Violation | undefined {
+export function whatIsOpen(world: World, watch: Watch, peers: Peers): Violation | undefined {
   if (!peers.done) return { invariant: "no-loss", text: "peers have more to do" };
   const [unsettled] = world.streams.unsettled;
   if (unsettled !== undefined && !isBuried(world, unsettled.subject))
     return { invariant: "settled", text: `${unsettled.subject} is neither acknowledged nor terminated` };
-  for (const queue of [world.queues.tasks, world.queues.controls])
+  for (const queue of [world.queues.tasks, world.queues.controls, world.queues.events])
     if (queue.size > 0)
       return { invariant: "settled", text: `the queue ${queue.name} holds ${queue.bodies[0]}` };
-  for (const asked of peers.asked) {
-    const open = openTask(world, asked);
+  for (const { watched, messageId } of peers.asked) {
+    if (watched.journal.head !== undefined || isBuried(world, messageId)) continue;
+    return { invariant: "no-loss", text: `the task ${watched.taskId} is not decided` };
+  }
+  for (const watched of watch.tasks.values()) {
+    const open = openTask(world, watched);
     if (open !== undefined) return open;
   }
+  return openSlots(world);
+}
+
+/** Slots that somebody holds, or waits for, though every task is over or waits. */
+function openSlots({ table }: World): Violation | undefined {
+  for (const runtime of ["acme-worker", HELPER])
+    for (const item of table.partition(slotsPartition(runtime))) {
+      const { live, queued, sk } = slotsItem.parse(item);
+      if (sk !== SLOTS_KEY) return { invariant: "settled", text: `${sk} is still in the line of ${runtime}` };
+      if (live !== undefined)
+        return { invariant: "settled", text: `${[...live].join(" ")} hold slots of ${runtime}` };
+      if ((queued ?? 0) !== 0)
+        return { invariant: "settled", text: `${queued} tasks wait for slots of ${runtime}` };
+    }
   return undefined;
 }
 
-function openTask(world: World, { watched, messageId }: Asked): Violation | undefined {
+const slotsItem = z.object({
+  sk: z.string(),
+  live: z.set(z.string()).optional(),
+  queued: z.number().optional(),
+});
+
+function openTask(world: World, watched: Watched): Violation | undefined {
   const { journal, events, taskId } = watched;
   const { head } = journal;
-  if (head === undefined) {
-    if (isBuried(world, messageId)) return undefined;
-    return { invariant: "no-loss", text: `the task ${taskId} is not decided` };
-  }
+  if (head === undefined) return undefined;
   if (waitsForPerson(watched, world.scheduler.clock.now())) return undefined;
   if (!events.ended) return { invariant: "no-loss", text: `the task ${taskId} has no terminal event` };
   if (head.dueAt !== undefined)
@@ -42,7 +65,7 @@ function openTask(world: World, { watched, messageId }: Asked): Violation | unde
 
 /** Whether a message has killed its function on every receive, and lies where somebody will look for it. */
 function isBuried(world: World, name: string): boolean {
-  return [world.queues.tasks, world.queues.controls].some(({ dead }) =>
+  return [world.queues.tasks, world.queues.controls, world.queues.events].some(({ dead }) =>
     dead.some(({ body }) => body.includes(name)),
   );
 }
@@ -65,14 +88,15 @@ function waitsForPerson({ journal, events }: Watched, now: number): boolean {
  * @param disturbed how many workers may have lost their claims by no fault of the core
  */
 export function checkEnd(world: World, watch: Watch, peers: Peers, disturbed: number): void {
-  for (const asked of peers.asked) {
-    const { watched } = asked;
+  for (const watched of watch.tasks.values()) {
     if (watched.journal.head === undefined) continue;
     checkFold(watch, watched);
-    if (watched.events.ended) checkOutcome(watch, asked, disturbed);
+    // A task that was handed on is cancelled by whoever has handed it on.
+    const cancels = peers.asked.find((asked) => asked.watched === watched)?.cancels ?? true;
+    if (watched.events.ended) checkOutcome(watch, watched, { cancels, disturbed });
   }
+  // A hint may be lost; what is not a hint has been recorded by the function that died of it.
   for (const [name, queue] of Object.entries(world.queues))
-    // A hint may be lost; what is not a hint has been recorded by the function that died of it.
     for (const { body } of queue.dead)
       if (name !== "work") world.scheduler.say(() => `in the dead letters: ${body}`);
 }
@@ -93,7 +117,11 @@ function checkFold(watch: Watch, { journal, events, taskId }: Watched): void {
 }
 
 /** A task ends by its handler, by its requester, or because its time is over. */
-function checkOutcome(watch: Watch, { watched, cancels }: Asked, disturbed: number): void {
+function checkOutcome(
+  watch: Watch,
+  watched: Watched,
+  { cancels, disturbed }: { readonly cancels: boolean; readonly disturbed: number },
+): void {
   const { events, taskId } = watched;
   const { last } = events;
   if (last === undefined) return;

@@ -1,5 +1,7 @@
 import { admit } from "../../functions/admit/admit.ts";
+import { Backlog } from "../../functions/admit/backlog.ts";
 import { control } from "../../functions/control/control.ts";
+import { events } from "../../functions/events/events.ts";
 import { sweep } from "../../functions/sweep/sweep.ts";
 import { work } from "../../functions/work/work.ts";
 import { FUNCTION_SIZES } from "../../infra/sizes.ts";
@@ -14,7 +16,9 @@ import type { Received } from "./parts/queue.ts";
 import { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
-type FunctionName = "admit" | "control" | "work" | "sweep";
+type FunctionName = "admit" | "control" | "events" | "work" | "sweep";
+/** Which function takes what from a queue. */
+const TAKERS = { tasks: "admit", controls: "control", events: "events", work: "work" } as const;
 
 /** How long the engine waits until it looks whether a handler still does something, in simulated milliseconds. */
 const SETTLE_MS = 10;
@@ -29,7 +33,7 @@ export class Functions {
   /** The workers that have died, stood still or failed. */
   readonly #disturbed = new Set<Process>();
   readonly #workers: Process[] = [];
-  readonly #counts: Record<FunctionName, number> = { admit: 0, control: 0, work: 0, sweep: 0 };
+  readonly #counts: Record<FunctionName, number> = { admit: 0, control: 0, events: 0, work: 0, sweep: 0 };
 
   /**
    * @param options.agents the agents as a process runs them
@@ -45,12 +49,7 @@ export class Functions {
     this.#deployment = options.deployment;
     this.#agents = options.agents;
     this.#failed = options.failed;
-    options.world.invoke = (queue, message) => {
-      const take = { tasks: this.#admit, controls: this.#control, work: this.#work }[queue];
-      this.#invoke(queue === "tasks" ? "admit" : queue === "controls" ? "control" : "work", (process) =>
-        take(process, message).then(() => this.#delete(process, queue, message)),
-      );
-    };
+    options.world.invoke = (queue, message) => this.#take(queue, message);
   }
 
   /** How many workers have died, stood still or failed. */
@@ -66,8 +65,17 @@ export class Functions {
     });
   }
 
+  #take(queue: keyof typeof TAKERS, message: Received): void {
+    const taker = TAKERS[queue];
+    this.#invoke(taker, async (process) => {
+      if (taker === "work") await this.#work(process, message);
+      else await this.#intake(taker, process, message);
+      this.#delete(process, queue, message);
+    });
+  }
+
   /** What a function takes is deleted when it has succeeded; that may fail, too. */
-  #delete(process: Process, queue: "tasks" | "controls" | "work", { id }: Received): void {
+  #delete(process: Process, queue: keyof typeof TAKERS, { id }: Received): void {
     if (process.dead) return;
     if (this.#world.scheduler.chance("lost")) return process.say(() => "is done, and its message stays");
     this.#world.queues[queue].delete(id);
@@ -101,6 +109,8 @@ export class Functions {
       ...world.outside(process),
       deployment: this.#deployment,
       agents: this.#agents(process),
+      // Each invocation is a sandbox of its own here.
+      backlog: new Backlog(),
       telemetry: telemetryOf(process),
       timing: world.timing,
       clock,
@@ -109,39 +119,28 @@ export class Functions {
     };
   }
 
-  #admit = async (process: Process, { body, receives }: Received): Promise<void> => {
+  async #intake(
+    taker: "admit" | "control" | "events",
+    process: Process,
+    { body, receives }: Received,
+  ): Promise<void> {
     const deps = this.deps(process);
+    const decide = (message: Delivery): Promise<Verdict> => {
+      if (taker === "admit") return admit(deps, message);
+      return taker === "control" ? control(deps, message) : events(deps, message);
+    };
     const decided = async ({ subject }: { subject: string }) => {
       const parsed = parseSubject(subject);
       if (parsed?.kind !== "task") return false;
       return (await deps.store.head(taskIdOf(parsed.from, parsed.to, parsed.messageId))) !== undefined;
     };
-    await this.#intake(deps, { body, receives }, (message) => admit(deps, message), decided);
-  };
-
-  #control = async (process: Process, { body, receives }: Received): Promise<void> => {
-    const deps = this.deps(process);
-    await this.#intake(
-      deps,
-      { body, receives },
-      (message) => control(deps, message),
-      async () => false,
-    );
-  };
-
-  async #intake(
-    deps: ReturnType<Functions["deps"]>,
-    record: { readonly body: string; readonly receives: number },
-    decide: (message: Delivery) => Promise<Verdict>,
-    decided: (message: { subject: string }) => Promise<boolean>,
-  ): Promise<void> {
-    await intake({ ...deps, decide, decided }, { ...record, maxReceives: MAX_RECEIVES });
+    await intake({ ...deps, decide, decided }, { body, receives, maxReceives: MAX_RECEIVES });
   }
 
-  #work = async (process: Process, { body }: Received): Promise<void> => {
+  async #work(process: Process, { body }: Received): Promise<void> {
     const endsAt = process.clock.now() + FUNCTION_SIZES.work.timeoutSec * 1_000;
     await work(this.deps(process), workHint.parse(JSON.parse(body)), { endsAt });
-  };
+  }
 }
 
 function telemetryOf(process: Process): Telemetry {

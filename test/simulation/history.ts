@@ -5,7 +5,7 @@ import { Functions, isExpected } from "./functions.ts";
 import type { Violation } from "./invariants.ts";
 import { Peers } from "./peers.ts";
 import type { Process } from "./process.ts";
-import { agentOf } from "./program.ts";
+import { agentOf, HELPER } from "./program.ts";
 import { drawTrouble, NO_TROUBLE, Scheduler } from "./scheduler.ts";
 import { MINUTE } from "./time.ts";
 import { Watch } from "./watch.ts";
@@ -57,27 +57,28 @@ function sameEachTime(): () => number {
 
 const deployments = new Map<string, ReturnType<typeof parseDeployment>>();
 
-/** The deployment of one agent; parsed once for each policy. */
+/** The deployment of two agents, one of which hands on to the other; parsed once for each policy. */
 function deploymentOf(policy: object): ReturnType<typeof parseDeployment> {
   const key = JSON.stringify(policy);
   const known = deployments.get(key);
   if (known !== undefined) return known;
-  const parsed = parseDeployment({
-    deployment: "acme",
-    agents: [
-      {
-        id: "worker",
-        runtime: "acme-worker",
-        channelRef: "worker",
-        displayName: "worker",
-        description: "A generated agent",
-        version: "1.0.0",
-        skills: [{ slug: "task", name: "Task", description: "", tags: [] }],
-        policy: { acceptFromRuntimes: ["*"], timeoutSec: { default: 300, max: 3_600 }, ...policy },
-        settings: {},
-      },
-    ],
+  const agent = (id: string) => ({
+    id,
+    runtime: `acme-${id}`,
+    channelRef: id,
+    displayName: id,
+    description: "A generated agent",
+    version: "1.0.0",
+    skills: [{ slug: "task", name: "Task", description: "", tags: [] }],
+    policy: {
+      acceptFromRuntimes: ["*"],
+      delegateTargets: [{ runtimeAgentId: HELPER, skillId: "task" }],
+      timeoutSec: { default: 300, max: 3_600 },
+      ...policy,
+    },
+    settings: {},
   });
+  const parsed = parseDeployment({ deployment: "acme", agents: [agent("worker"), agent("helper")] });
   deployments.set(key, parsed);
   return parsed;
 }
@@ -106,9 +107,10 @@ class History {
     if (tell !== undefined)
       this.#scheduler.tell = (line) =>
         tell(`${((clock.now() - START) / 1_000).toFixed(3).padStart(9)} ${line()}`);
-    const deployment = deploymentOf({ statusEverySec: choices.of(5, 0, 60) });
+    const maxConcurrent = choices.of(0, 0, 1, 2);
+    const deployment = deploymentOf({ statusEverySec: choices.of(5, 0, 60), maxConcurrent });
     const runtimes = deployment.agents.map(({ runtime }) => runtime);
-    this.#watch = new Watch(() => this.#world.values);
+    this.#watch = new Watch(() => this.#world.values, maxConcurrent);
     this.#world = new World(
       this.#scheduler,
       {
@@ -131,7 +133,7 @@ class History {
     this.#lastSweep = START;
     this.#scheduler.trouble = drawTrouble(choices);
     this.#hasty = this.#scheduler.trouble.haste > 0;
-    this.#peers.draw(runtimes, (runtime) => runtime.slice("acme-".length));
+    this.#peers.draw();
   }
 
   async play(): Promise<Played> {
@@ -166,14 +168,14 @@ class History {
     const end = this.#scheduler.clock.now() + CALM_MS;
     for (let n = 0; this.#watch.violation === undefined; n++) {
       if (this.#scheduler.ready > 0) await this.#step();
-      else if (whatIsOpen(this.#world, this.#peers) === undefined) return;
+      else if (whatIsOpen(this.#world, this.#watch, this.#peers) === undefined) return;
       else if (!(await this.#pass()) || this.#scheduler.clock.now() > end || n > CALM_STEPS)
         return this.#stuck(n);
     }
   }
 
   #stuck(steps: number): void {
-    const open = whatIsOpen(this.#world, this.#peers) ?? { invariant: "no-loss", text: "" };
+    const open = whatIsOpen(this.#world, this.#watch, this.#peers) ?? { invariant: "no-loss", text: "" };
     const hours = (this.#scheduler.clock.now() - START) / (60 * MINUTE);
     this.#watch.broken(open.invariant, `${open.text}, after ${hours.toFixed(1)} h and ${steps} calm steps`);
   }
@@ -210,18 +212,14 @@ class History {
   }
 
   #agent(id: string, process: Process) {
-    return agentOf(
-      id,
-      (taskId) => this.#peers.asked.find(({ watched }) => watched.taskId === taskId)?.program,
-      {
-        called: (taskId, step) => {
-          process.say(() => `runs step ${step} of ${taskId}`);
-          this.#watch.called(process, taskId, step);
-        },
-        pause: (ms) => new Promise((resolve) => void process.clock.timer(ms, resolve)),
-        token: () => `t${++this.#tokens}`,
+    return agentOf(id, (taskId) => this.#peers.programOf(taskId), {
+      called: (taskId, step) => {
+        process.say(() => `runs step ${step} of ${taskId}`);
+        this.#watch.called(process, taskId, step);
       },
-    );
+      pause: (ms) => new Promise((resolve) => void process.clock.timer(ms, resolve)),
+      token: () => `t${++this.#tokens}`,
+    });
   }
 
   #failed(process: Process, error: unknown): void {

@@ -1,12 +1,16 @@
-import { type ControlKind, controlMessage, taskMessage } from "../../shared/wire/index.ts";
+import { childMessageId } from "../../shared/tasks/delegation.ts";
+import { type ControlKind, controlMessage, taskIdOf, taskMessage } from "../../shared/wire/index.ts";
 import type { Choices } from "./choices.ts";
 import type { Held } from "./parts/streams.ts";
-import { drawProgram, type Program } from "./program.ts";
+import { delegations, drawProgram, HELPER, type Program } from "./program.ts";
 import type { Watch, Watched } from "./watch.ts";
 import type { World } from "./world.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
+
+/** The agent that is asked. */
+const WORKER = "acme-worker";
 
 /** What a person does with a question. */
 type Answering = "at once" | "never" | "late" | "unfit first" | "twice" | "deny" | "too early";
@@ -29,6 +33,7 @@ export interface Asked {
 /** Those who ask for tasks, and their persons. */
 export class Peers {
   readonly asked: Asked[] = [];
+  readonly #programs = new Map<string, Program>();
   readonly #world: World;
   readonly #watch: Watch;
   readonly #choices: Choices;
@@ -44,21 +49,26 @@ export class Peers {
     this.#choices = choices;
   }
 
+  /** The program of a task, whoever has asked for it. */
+  programOf(taskId: string): Program | undefined {
+    return this.#programs.get(taskId);
+  }
+
   /** Whether nobody has anything to do any more. */
   get done(): boolean {
     return this.#open === 0;
   }
 
   /** Draws what is asked of an agent, and when. */
-  draw(runtimes: readonly string[], channelRefOf: (runtime: string) => string): void {
+  draw(): void {
     const count = this.#choices.of(1, 1, 1, 1, 2, 2, 3);
-    for (let n = 0; n < count; n++)
-      this.#drawTask(runtimes[this.#choices.below(runtimes.length)] ?? "", channelRefOf);
+    for (let n = 0; n < count; n++) this.#drawTask();
   }
 
-  #drawTask(to: string, channelRefOf: (runtime: string) => string): void {
+  #drawTask(): void {
     const choices = this.#choices;
     const now = this.#world.scheduler.clock.now();
+    const to = WORKER;
     const from = choices.of("adam-lobby", "eve-lobby");
     const messageId = `msg_${String(this.asked.length + 1).padStart(6, "0")}`;
     const wait = choices.of(0, 0, SECOND, 2 * MINUTE);
@@ -89,6 +99,9 @@ export class Peers {
       at: now + wait,
       timeoutSec,
     });
+    this.#programs.set(watched.taskId, program);
+    for (const { step, program: inner } of delegations(program.parts))
+      this.#programs.set(taskIdOf(to, HELPER, childMessageId(watched.taskId, step)), inner);
     const message = (a2a: unknown) =>
       taskMessage({
         from,
@@ -96,9 +109,9 @@ export class Peers {
         messageId,
         request: {
           a2a,
-          channelRef: channelRefOf(to),
+          channelRef: "worker",
           skillId: invalid ? "unknown" : "task",
-          delivery: { timeoutSec },
+          delivery: { timeoutSec, maxDelegationDepth: 1 },
         },
         createdAt: new Date(now).toISOString(),
       });

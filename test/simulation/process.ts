@@ -19,8 +19,8 @@ export interface Operation<T> {
 
 /** How long a process may stand still, in milliseconds: shorter than a lease, longer, and much longer. */
 const FREEZES = [20_000, 70_000, 200_000, 1_000_000] as const;
-/** How wrong a clock may be, in milliseconds. */
-const SKEWS = [300_000, -300_000, 20_000, -20_000] as const;
+/** How wrong a clock may be, in milliseconds: so that two are at most five minutes apart. */
+const SKEWS = [150_000, -150_000, 20_000, -20_000] as const;
 /** Trouble that a program has not made itself is of this kind; anything else that a function throws is a fault. */
 export class Outage extends Error {}
 

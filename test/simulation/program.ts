@@ -20,6 +20,14 @@ export type Part =
   | { readonly kind: "artifact"; readonly name: string; readonly size: number }
   | { readonly kind: "sleep"; readonly name: string; readonly ms: number }
   | { readonly kind: "ask" | "approve"; readonly name: string; readonly timeoutMs: number | undefined }
+  /** Another agent does it, by a program of its own. */
+  | {
+      readonly kind: "delegate";
+      readonly name: string;
+      readonly timeoutMs: number | undefined;
+      readonly progress: boolean;
+      readonly program: Program;
+    }
   /** The handler waits for something that is no step. */
   | { readonly kind: "outside"; readonly ms: number }
   | { readonly kind: "each"; readonly branches: readonly (readonly Part[])[] };
@@ -37,12 +45,17 @@ const MINUTE = 60 * SECOND;
 /** Longer than what stays in its item. */
 const LARGE = 40_000;
 
-/** Draws a handler of a few parts. */
-export function drawProgram(choices: Choices): Program {
+/** The agent that others hand tasks on to. */
+export const HELPER = "acme-helper";
+
+/** Draws a handler of a few parts. A task that was handed on is not handed on again. */
+export function drawProgram(choices: Choices, delegates = true): Program {
   let names = 0;
   const name = () => `s${++names}`;
   const draw = (count: number, depth: number): Part[] =>
-    Array.from({ length: count }, () => drawPart(choices, name, (inner) => draw(inner, depth + 1), depth));
+    Array.from({ length: count }, () =>
+      drawPart(choices, name, (inner) => draw(inner, depth + 1), { depth, delegates }),
+    );
   const parts = draw(1 + choices.below(4), 0);
   return { parts, catches: choices.below(3) === 1, throws: choices.below(8) === 1 };
 }
@@ -51,7 +64,7 @@ function drawPart(
   choices: Choices,
   name: () => string,
   inner: (count: number) => Part[],
-  depth: number,
+  { depth, delegates }: { readonly depth: number; readonly delegates: boolean },
 ): Part {
   const kind = choices.of(
     "run",
@@ -64,6 +77,7 @@ function drawPart(
     "artifact",
     "outside",
     "each",
+    "delegate",
   );
   switch (kind) {
     case "run": {
@@ -81,6 +95,15 @@ function drawPart(
     case "ask":
     case "approve":
       return { kind, name: name(), timeoutMs: choices.of(undefined, 10 * SECOND, 3 * MINUTE, 30 * MINUTE) };
+    case "delegate":
+      if (!delegates) return { kind: "status", text: "done here" };
+      return {
+        kind,
+        name: name(),
+        timeoutMs: choices.of(undefined, undefined, 20 * SECOND),
+        progress: choices.below(2) === 1,
+        program: drawProgram(choices, false),
+      };
     case "outside":
       return { kind, ms: choices.of(5, 300, 2 * SECOND) };
     case "each":
@@ -186,6 +209,15 @@ async function runPart(program: Program, part: Part, at: At, index: number): Pro
         part.timeoutMs === undefined ? {} : { timeout: part.timeoutMs },
       );
       return undefined;
+    case "delegate": {
+      const { text } = await step.delegate(part.name, {
+        to: HELPER,
+        message: "do it",
+        ...(part.timeoutMs !== undefined && { timeout: part.timeoutMs }),
+        ...(part.progress && { onStatus: (progress) => step.status(progress) }),
+      });
+      return text;
+    }
     case "outside":
       await host.pause(part.ms);
       return undefined;
@@ -204,7 +236,16 @@ async function runPart(program: Program, part: Part, at: At, index: number): Pro
   }
 }
 
+/** The tasks that a program hands on: by the names of their steps. */
+export function delegations(parts: readonly Part[], path = ""): { step: string; program: Program }[] {
+  return parts.flatMap((part, index) => {
+    if (part.kind === "delegate") return [{ step: path + part.name, program: part.program }];
+    if (part.kind !== "each") return [];
+    return part.branches.flatMap((inner, branch) => delegations(inner, `${path}b${index}-${branch}/`));
+  });
+}
+
 /** Whether an error is one that a program may end with. */
 export function isOwn(message: string): boolean {
-  return [OWN_ERROR, ReplyTimeout.name, ApprovalDenied.name].some((own) => message.includes(own));
+  return [OWN_ERROR, ReplyTimeout.name, ApprovalDenied.name, HELPER].some((own) => message.includes(own));
 }

@@ -93,10 +93,12 @@ export class JournalWatch {
     this.entries.push(entry);
   }
 
-  #epochOf({ epoch, claim, control, heard }: Entry, of: string): void {
+  #epochOf({ epoch, claim, control, heard, end }: Entry, of: string): void {
     if (epoch < this.#taken)
       this.#break("fence", `${of} has epoch ${epoch}, and epoch ${this.#taken} has taken over`);
-    if (control !== undefined || heard !== undefined) return;
+    // Whoever finds that a task's time is over while nobody works on it ends it without a claim.
+    const outside = control !== undefined || heard !== undefined || end?.code === "timeout";
+    if (outside) return;
     if (epoch < this.#worker)
       this.#break("fence", `${of} has epoch ${epoch}, after one of epoch ${this.#worker}`);
     if (epoch > 1 && claim !== true && epoch > this.#taken)

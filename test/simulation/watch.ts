@@ -11,6 +11,7 @@ import type { Key } from "./parts/table.ts";
 import type { Process } from "./process.ts";
 import { EventsWatch } from "./watch-events.ts";
 import { JournalWatch } from "./watch-journal.ts";
+import { SlotsWatch } from "./watch-slots.ts";
 
 /** One task, as it is stored and as its requester sees it. */
 export interface Watched {
@@ -40,8 +41,12 @@ export class Watch {
   /** The tasks by the key under which they are rejected. */
   readonly #rejections = new Map<string, string>();
 
-  constructor(values: () => MemoryValues) {
+  readonly #slots: SlotsWatch;
+
+  /** @param max how many slots each agent has; 0 for as many as it likes */
+  constructor(values: () => MemoryValues, max: number) {
     this.#values = values;
+    this.#slots = new SlotsWatch(max, this.broken);
   }
 
   readonly broken = (invariant: Invariant, text: string): void => {
@@ -80,6 +85,7 @@ export class Watch {
     const claims = `${by?.name} ${pk}`;
     watched.journal.headWritten(before === undefined ? undefined : earlier, now, this.#claims.get(claims));
     if (now === undefined) return;
+    this.#slots.headWritten(pk, now);
     if (now.epoch > (earlier?.epoch ?? 0) && by !== undefined) this.#claims.set(claims, now.epoch);
     if (now.published > watched.events.revision)
       this.broken(

@@ -1,15 +1,18 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { visibilitySec } from "../../infra/sizes.ts";
+import { type QueueName, visibilitySec } from "../../infra/sizes.ts";
 import { timing } from "../../shared/config/timing.ts";
+import type { Messenger } from "../../shared/events/messenger.ts";
 import { type EventStream, publisherOver } from "../../shared/events/publisher.ts";
 import {
   CONTROLS_STREAM,
   controlsConsumer,
   EVENTS_STREAM,
+  eventsConsumer,
   TASKS_STREAM,
   tasksConsumer,
 } from "../../shared/nats/streams.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
+import { pauseBy } from "../../shared/tasks/insist.ts";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { MAX_INLINE_BYTES, type Values } from "../../shared/tasks/values.ts";
 import { memoryValues } from "../../shared/testing/memory-values.ts";
@@ -23,8 +26,6 @@ import type { Scheduler } from "./scheduler.ts";
 const HOUR = 3_600_000;
 /** In which a stream knows a message again: as we create it, and as an operator may have it. */
 const WINDOWS = { task: 24 * HOUR, event: 72 * HOUR, short: 120_000 } as const;
-
-type QueueName = "tasks" | "controls" | "work";
 
 /** What a world tells of what happens in it, for those who watch over its invariants. */
 export interface Watching {
@@ -47,6 +48,8 @@ export class World {
   invoke: (queue: QueueName, message: Received) => void = () => {};
   /** Whose request takes effect at the moment. */
   acting: Process | undefined;
+  /** What agents have given out. */
+  readonly #objects = new Map<string, Uint8Array>();
   readonly #watching: Watching;
   readonly #listeners = new Map<string, Set<{ readonly process: Process; readonly told: () => void }>>();
 
@@ -79,10 +82,16 @@ export class World {
         maxReceives: MAX_RECEIVES,
         receive: (message) => this.invoke(name, message),
       });
-    this.queues = { tasks: queue("tasks"), controls: queue("controls"), work: queue("work") };
+    this.queues = {
+      tasks: queue("tasks"),
+      controls: queue("controls"),
+      events: queue("events"),
+      work: queue("work"),
+    };
     for (const runtime of runtimes) {
       this.#consumer(TASKS_STREAM, "task", tasksConsumer(runtime), runtime, "tasks");
       this.#consumer(CONTROLS_STREAM, "control", controlsConsumer(runtime), runtime, "controls");
+      this.#consumer(EVENTS_STREAM, "event", eventsConsumer(runtime), runtime, "events");
     }
   }
 
@@ -138,12 +147,17 @@ export class World {
     const nats = <T>(what: () => string, writes: boolean, apply: () => T) =>
       process.call({ what, writes, apply, silence: noAnswer, refusal: noAnswer });
     const values = this.#valuesFor(process);
-    const store = dynamoStore({ client: tableClient(this.table, reach), table: "tasks" });
+    const store = dynamoStore({
+      client: tableClient(this.table, reach),
+      table: "tasks",
+      pause: (ms) => pauseBy(process.clock.timer, ms),
+    });
     const publisher = publisherOver(this.#eventStream(nats), { values, now: process.clock.now });
     return {
       store,
       values,
       publisher,
+      messenger: this.#messenger(nats),
       connection: async () =>
         connectionOf((subject, payload) =>
           nats(
@@ -196,11 +210,11 @@ export class World {
 
   #eventStream(nats: <T>(what: () => string, writes: boolean, apply: () => T) => Promise<T>): EventStream {
     return {
-      putObject: ({ key }) =>
+      putObject: ({ key, bytes }) =>
         nats(
           () => `copies the artifact ${key}`,
           true,
-          () => {},
+          () => void this.#objects.set(key, bytes),
         ),
       publish: async ({ subject, msgId, body }) => {
         await nats(
@@ -217,6 +231,24 @@ export class World {
             const last = this.streams.lastOn(EVENTS_STREAM, subject);
             return last === undefined ? null : { subject: last.subject, body: Buffer.from(last.body) };
           },
+        ),
+    };
+  }
+
+  #messenger(nats: <T>(what: () => string, writes: boolean, apply: () => T) => Promise<T>): Messenger {
+    return {
+      send: async (message) => {
+        await nats(
+          () => `sends ${message.subject}`,
+          true,
+          () => this.publish(message),
+        );
+      },
+      fetch: ({ key }) =>
+        nats(
+          () => `fetches the artifact ${key}`,
+          false,
+          () => this.#objects.get(key) ?? missing(key),
         ),
     };
   }
@@ -269,7 +301,11 @@ export class World {
 
 const noAnswer = () => named("TimeoutError", "no answer");
 
-export function streamOf(subject: string): string {
+function missing(key: string): never {
+  throw new Error(`no object ${key}`);
+}
+
+function streamOf(subject: string): string {
   if (subject.startsWith("a2a.v1.task.")) return TASKS_STREAM;
   return subject.startsWith("a2a.v1.control.") ? CONTROLS_STREAM : EVENTS_STREAM;
 }

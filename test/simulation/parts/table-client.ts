@@ -59,7 +59,8 @@ function requestOf(table: SimulatedTable, command: unknown): Sent {
   }
   if (command instanceof TransactWriteCommand) {
     const writes = (command.input.TransactItems ?? []).map(transacted);
-    const token = command.input.ClientRequestToken;
+    // The SDK gives each request a token, by which a repeated one is known again.
+    const token = Symbol("ClientRequestToken");
     return {
       what: () => `transacts ${writes.map(describe).join(" + ")}`,
       writes: true,
@@ -111,7 +112,7 @@ function defined(item: Item): Item {
 }
 
 function refusalOf(command: unknown): Error {
-  if (command instanceof GetCommand || command instanceof QueryCommand)
+  if (!(command instanceof UpdateCommand))
     return new ProvisionedThroughputExceededException({ $metadata: {}, message: "too many requests" });
   return new TransactionConflictException({ $metadata: {}, message: "a transaction is under way" });
 }

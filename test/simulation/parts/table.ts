@@ -69,7 +69,7 @@ export class SimulatedTable {
   /** Never changed in place, so that they may be handed out. */
   readonly #items = new Map<string, Map<string, Item>>();
   readonly #index = new Map<string, Indexed>();
-  readonly #tokens = new Set<string>();
+  readonly #tokens = new Set<symbol>();
   readonly #changed: Changed;
   readonly #learn: (apply: () => void) => void;
 
@@ -125,7 +125,7 @@ export class SimulatedTable {
    *   TransactWriteItems, ClientRequestToken)
    * @throws TransactionCanceledException
    */
-  transact(writes: readonly Write[], token?: string): void {
+  transact(writes: readonly Write[], token?: symbol): void {
     if (token !== undefined && this.#tokens.has(token)) return;
     const failed = writes.map((write) => this.#check(write));
     if (failed.some((one) => one !== undefined))
