@@ -71,7 +71,7 @@ class Agent {
 }
 
 const nameOf = (taskId: string) => taskId.slice("task_".length + 12);
-const LEFT = { epoch: 1, beat: 1, published: 1, state: "TASK_STATE_WORKING", dueAt: NOW } as const;
+const LEFT = { epoch: 1, beat: 1, published: 1, place: 1, state: "TASK_STATE_WORKING", dueAt: NOW } as const;
 
 for (const [name, open] of [
   ["memory", memoryStore],

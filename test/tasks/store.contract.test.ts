@@ -131,14 +131,22 @@ for (const [name, open] of [
     test("lets go of a task in good order while the claim is in force", async () => {
       const { taskId } = headOf(newId());
       const state = "TASK_STATE_INPUT_REQUIRED";
-      const left = { epoch: 1, beat: 5, published: 3, state, dueAt: NOW + 9 } as const;
+      const { place, ...told } = {
+        epoch: 1,
+        beat: 5,
+        published: 3,
+        place: 2,
+        state,
+        dueAt: NOW + 9,
+      } as const;
+      const left = { ...told, place };
       assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT, "no such task");
       await store.admit(headOf(taskId, { dueAt: NOW, seen: { epoch: 0, beat: 0, times: 1 } }));
       assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT, "no such claim");
       await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
       await store.beat(taskId, 1, { beat: 1, running: "x" });
       assert.deepEqual(await store.suspend(headOf(taskId), left), LEFT);
-      const waiting = headOf(taskId, { ...left, owner: "a", waiting: true, calm: 1 });
+      const waiting = headOf(taskId, { ...told, owner: "a", waiting: true, calm: 1 });
       assert.deepEqual(await store.head(taskId), waiting);
       assert.equal(await isDue(store, taskId, NOW + 9), true);
       assert.equal(await store.claim({ taskId, epoch: 1, beat: 1 }, "b", DUE), undefined, "an older hint");
@@ -154,6 +162,20 @@ for (const [name, open] of [
       await store.settle(headOf(taskId), 4, "TASK_STATE_CANCELED");
       assert.deepEqual(await store.suspend(headOf(taskId), { ...left, epoch: 2 }), KEPT, "it is over");
       assert.equal((await store.head(taskId))?.waiting, undefined);
+    });
+
+    test("does not let go of a task of which there is news", async () => {
+      const { taskId } = headOf(newId());
+      assert.equal(await store.news(taskId, 1), undefined, "no such task");
+      await store.admit(headOf(taskId));
+      await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
+      assert.equal((await store.news(taskId, 3))?.news, 3);
+      assert.equal((await store.news(taskId, 2))?.news, 3, "the last counts");
+      const state = "TASK_STATE_WORKING";
+      const left = { epoch: 1, beat: 5, published: 3, place: 2, state, dueAt: NOW + 9 } as const;
+      assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT);
+      assert.deepEqual(await store.suspend(headOf(taskId), { ...left, place: 3 }), LEFT);
+      assert.equal((await store.news(taskId, 3))?.waiting, true);
     });
 
     test("puts an entry where nothing is, or again", async () => {
@@ -273,13 +295,17 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
     .map(([taskId, epoch, beat, owner]) =>
       named("claim", [epoch, beat, owner], (s, p) => s.claim({ taskId: taskId(p), epoch, beat }, owner, DUE)),
     ),
-  fc
-    .tuple(id, small, small, dueAt)
-    .map(([taskId, epoch, beat, at]) =>
-      named("suspend", [epoch, beat, at], (s, p) =>
-        s.suspend(headOf(taskId(p)), { epoch, beat, published: 1, state: "TASK_STATE_WORKING", dueAt: at }),
-      ),
+  fc.tuple(id, small, small, dueAt).map(([taskId, epoch, beat, at]) =>
+    named("suspend", [epoch, beat, at], (s, p) =>
+      s.suspend(headOf(taskId(p)), {
+        ...{ epoch, beat, published: 1, place: 1 },
+        ...{ state: "TASK_STATE_WORKING", dueAt: at },
+      }),
     ),
+  ),
+  fc
+    .tuple(id, fc.integer({ min: 1, max: 3 }))
+    .map(([taskId, place]) => named("news", [place], (s, p) => s.news(taskId(p), place))),
   fc
     .tuple(id, small, small, fc.constantFrom(undefined, "x"))
     .map(([taskId, epoch, beat, running]) =>
