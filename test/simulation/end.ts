@@ -103,7 +103,10 @@ export function checkEnd(world: World, watch: Watch, peers: Peers, disturbed: nu
 
 function checkFold(watch: Watch, { journal, events, taskId }: Watched): void {
   const last = events.last;
-  if (last === undefined) return watch.broken("fold", `nothing is published of ${taskId}`);
+  if (last === undefined) {
+    watch.broken("fold", `nothing is published of ${taskId}`);
+    return;
+  }
   const stored = journal.head?.reject === undefined ? stateOf(fold(journal.entries)) : "TASK_STATE_REJECTED";
   if (events.revision !== journal.revision)
     watch.broken(
@@ -126,7 +129,10 @@ function checkOutcome(
   const { last } = events;
   if (last === undefined) return;
   const { Code: code = "", Message: message = "" } = last.error ?? {};
-  if (last.state === "TASK_STATE_COMPLETED") return checkResult(watch, watched, last.content);
+  if (last.state === "TASK_STATE_COMPLETED") {
+    checkResult(watch, watched, last.content);
+    return;
+  }
   if (last.state === "TASK_STATE_CANCELED" && !cancels)
     watch.broken("crash", `${taskId} is cancelled, and nobody has asked for that`);
   if (code !== "internal" || isOwn(message)) return;

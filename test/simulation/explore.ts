@@ -46,7 +46,7 @@ const report = z.object({
 export type Report = z.infer<typeof report>;
 
 /** A worker that says nothing for so long is in a loop. */
-const SILENCE_MS = 60_000;
+const SILENCE_MS = 180_000;
 
 /**
  * Plays histories in several threads until one breaks an invariant, or there were enough.

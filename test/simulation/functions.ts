@@ -77,7 +77,10 @@ export class Functions {
   /** What a function takes is deleted when it has succeeded; that may fail, too. */
   #delete(process: Process, queue: keyof typeof TAKERS, { id }: Received): void {
     if (process.dead) return;
-    if (this.#world.scheduler.chance("lost")) return process.say(() => "is done, and its message stays");
+    if (this.#world.scheduler.chance("lost")) {
+      process.say(() => "is done, and its message stays");
+      return;
+    }
     this.#world.queues[queue].delete(id);
   }
 

@@ -193,18 +193,23 @@ export class Peers {
     switch (answering) {
       case "at once":
       case "deny":
-        return send(this.#choices.of(SECOND, 0, 10), good);
+        send(this.#choices.of(SECOND, 0, 10), good);
+        return;
       case "late":
-        return send(this.#choices.of(MINUTE, 7 * MINUTE, 40 * MINUTE), good);
+        send(this.#choices.of(MINUTE, 7 * MINUTE, 40 * MINUTE), good);
+        return;
       case "twice":
         send(this.#choices.of(SECOND, 0), good);
-        return send(this.#choices.of(SECOND, 0, MINUTE), good);
+        send(this.#choices.of(SECOND, 0, MINUTE), good);
+        return;
       case "unfit first":
         // Once asked again, a person has learnt.
-        return send(SECOND, question > 4 ? good : unfit);
+        send(SECOND, question > 4 ? good : unfit);
+        return;
       case "too early":
         send(0, unfit, question);
-        return send(SECOND, good);
+        send(SECOND, good);
+        return;
       case "never":
         return;
     }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../shared/tasks/clock.ts";
-import type { Happening, Scheduler } from "./scheduler.ts";
+import type { Happening, Scheduler, Trouble } from "./scheduler.ts";
 
 /** What a process asks of a part outside itself. */
 export interface Operation<T> {
@@ -21,8 +21,6 @@ export interface Operation<T> {
 const FREEZES = [20_000, 70_000, 200_000, 1_000_000] as const;
 /** How wrong a clock may be, in milliseconds: so that two are at most five minutes apart. */
 const SKEWS = [150_000, -150_000, 20_000, -20_000] as const;
-/** Trouble that a program has not made itself is of this kind; anything else that a function throws is a fault. */
-export class Outage extends Error {}
 
 /**
  * One invocation of a function: it may die or stand still at any of its calls. What is dead gets no answer to anything
@@ -130,25 +128,13 @@ export class Process {
 
   /** What becomes of a request. */
   #meet<T>(operation: Operation<T>, resolve: (value: T) => void, reject: (error: unknown) => void): void {
-    const { choices } = this.#scheduler;
-    const at = (kind: "death" | "freeze" | "refused" | "lost" | "repeated" | "late" | "slow") =>
-      !choices.isCalm && this.#scheduler.chance(kind);
-    if (this.#dead) return this.#arrive(operation);
-    if (at("freeze")) this.freeze(choices.of(...FREEZES));
-    if (at("death")) {
-      if (choices.below(2) === 1) this.#arrive(operation);
-      return this.kill(`at ${operation.what()}`);
+    const at = (kind: keyof Trouble) => this.#scheduler.chance(kind);
+    if (this.#dead) {
+      this.#arrive(operation);
+      return;
     }
-    if (at("refused")) {
-      this.say(() => `${operation.what()}: refused`);
-      return this.#answer(() => reject(operation.refusal()));
-    }
-    if (at("late")) {
-      this.say(() => `${operation.what()}: no answer yet, and it gives up`);
-      if (operation.writes)
-        this.#scheduler.add({ what: operation.what, happen: () => this.#arrive(operation) });
-      return this.#answer(() => reject(operation.silence()));
-    }
+    if (at("freeze")) this.freeze(this.#scheduler.choices.of(...FREEZES));
+    if (this.#fails(operation, reject)) return;
     let answer = this.#outcome(operation, resolve, reject);
     if (operation.writes && at("repeated")) {
       this.say(() => "gets no answer, and its client repeats the request");
@@ -158,15 +144,41 @@ export class Process {
       this.say(() => "gets no answer");
       answer = () => reject(operation.silence());
     }
-    if (at("slow")) {
-      this.#scheduler.add({
-        what: () => `${this.name} gets the answer to ${operation.what()}`,
-        happen: () => {
-          this.say(() => `gets the answer to ${operation.what()}`);
-          this.#answer(answer);
-        },
-      });
-    } else this.#answer(answer);
+    if (at("slow")) this.#answerLater(operation, answer);
+    else this.reach(answer);
+  }
+
+  /** Whether the process dies of the request, or gets another answer than that of the part. */
+  #fails(operation: Operation<unknown>, reject: (error: unknown) => void): boolean {
+    const { choices } = this.#scheduler;
+    const at = (kind: keyof Trouble) => this.#scheduler.chance(kind);
+    if (at("death")) {
+      if (choices.below(2) === 1) this.#arrive(operation);
+      this.kill(`at ${operation.what()}`);
+      return true;
+    }
+    if (at("refused")) {
+      this.say(() => `${operation.what()}: refused`);
+      this.reach(() => reject(operation.refusal()));
+      return true;
+    }
+    if (!at("late")) return false;
+    this.say(() => `${operation.what()}: no answer yet, and it gives up`);
+    if (operation.writes)
+      this.#scheduler.add({ what: operation.what, happen: () => this.#arrive(operation) });
+    this.reach(() => reject(operation.silence()));
+    return true;
+  }
+
+  #answerLater({ what }: Operation<unknown>, answer: () => void): void {
+    const told = () => `gets the answer to ${what()}`;
+    this.#scheduler.add({
+      what: () => `${this.name} ${told()}`,
+      happen: () => {
+        this.say(told);
+        this.reach(answer);
+      },
+    });
   }
 
   #outcome<T>(
@@ -193,10 +205,6 @@ export class Process {
     } catch (error) {
       this.#scheduler.say(() => `${this.name} ${what()}: arrives, and changes nothing (${nameOf(error)})`);
     }
-  }
-
-  #answer(answer: () => void): void {
-    this.reach(answer);
   }
 }
 

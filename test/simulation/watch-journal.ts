@@ -59,7 +59,10 @@ export class JournalWatch {
   headWritten(before: Head | undefined, after: Head | undefined, by: number | undefined): void {
     this.head = after;
     const of = `the head of ${this.#taskId}`;
-    if (after === undefined) return this.#break("no-loss", `${of} is gone`);
+    if (after === undefined) {
+      this.#break("no-loss", `${of} is gone`);
+      return;
+    }
     if (before === undefined) return;
     for (const field of DECIDED)
       if (before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]))
@@ -79,7 +82,10 @@ export class JournalWatch {
   /** An entry is put, or changed. */
   entryWritten(before: unknown, entry: Entry): void {
     const of = `the entry ${entry.place} of ${this.#taskId}`;
-    if (before !== undefined) return this.#break("fence", `${of} is put where another one is`);
+    if (before !== undefined) {
+      this.#break("fence", `${of} is put where another one is`);
+      return;
+    }
     if (entry.place !== this.entries.length + 1)
       this.#break("revisions", `${of} follows ${this.entries.length}: a gap in the journal`);
     if (this.end !== undefined) this.#break("one-end", `${of} follows the end`);

@@ -112,7 +112,10 @@ export class World {
   /** The bridge keeps no state: what it loses comes again, and what it sends twice is there twice. */
   #forward(message: Delivered, queue: QueueName): void {
     const { scheduler } = this;
-    if (scheduler.chance("lost")) return scheduler.say(() => `the bridge loses ${message.subject}`);
+    if (scheduler.chance("lost")) {
+      scheduler.say(() => `the bridge loses ${message.subject}`);
+      return;
+    }
     const { stream, consumer, seq, ackSubject, subject, headers, deliveries, time: storedAt, body } = message;
     const forwarded = { stream, consumer, seq, ackSubject, subject, headers, deliveries, storedAt, body };
     scheduler.say(() => `the bridge forwards ${subject}, delivery ${deliveries}`);

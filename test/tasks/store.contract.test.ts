@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { dueShard, type Entry, type Head } from "../../shared/tasks/items.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
+import { simulatedStore } from "../support/simulated-store.ts";
 import { startTable } from "../support/table.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -56,6 +57,7 @@ after(() => table.stop());
 
 for (const [name, open] of [
   ["memory", memoryStore],
+  ["a simulated table", simulatedStore],
   ["DynamoDB", () => table.store],
 ] as const)
   describe(`the store over ${name}`, () => {
@@ -212,7 +214,10 @@ for (const [name, open] of [
       assert.equal((await store.entries(taskId, 1)).length, 5);
     });
 
-    test("does not hand out what it holds", async () => {
+    // The simulated table is quick and trusts the store, which changes nothing that it has handed over, and bounds it.
+    const strict = { skip: name === "a simulated table" };
+
+    test("does not hand out what it holds", strict, async () => {
       const head = headOf(newId(), { seen: { epoch: 0, beat: 0, times: 0 } });
       await store.admit(head);
       Object.assign(head.seen ?? {}, { times: 7 });
@@ -260,7 +265,7 @@ for (const [name, open] of [
       assert.equal(await store.postpone({ ...head, dueAt: NOW + 1 }, NOW + 3, seen), false, "it is over");
     });
 
-    test("refuses what no item holds", async () => {
+    test("refuses what no item holds", strict, async () => {
       const taskId = newId();
       const steps = (bytes: number) => [
         { name: "s", kind: "run" as const, value: { text: "x".repeat(bytes) }, ms: 0 },
@@ -351,26 +356,30 @@ function named(method: string, args: readonly unknown[], call: Call): { what: st
   return { what: `${method}(${args.join(", ")})`, call };
 }
 
-test("whatever is called in whatever order, memory answers as DynamoDB does", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
-      const memory = memoryStore();
-      const prefix = newId().slice(0, -4);
-      for (const [n, { what, call }] of sequence.entries())
-        assert.deepEqual(
-          await call(memory, prefix),
-          await call(table.store, prefix),
-          `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`,
-        );
-      for (const taskId of [`${prefix}0001`, `${prefix}0002`]) {
-        assert.deepEqual(await memory.head(taskId), await table.store.head(taskId));
-        const theirs = await due(table.store, taskId, DUE);
-        assert.deepEqual(
-          await due(memory, taskId, DUE),
-          theirs.filter((of) => of.startsWith(prefix)),
-        );
-      }
-    }),
-    { numRuns: 60 },
-  );
-});
+for (const [name, open] of [
+  ["memory", memoryStore],
+  ["a simulated table", simulatedStore],
+] as const)
+  test(`whatever is called in whatever order, ${name} answers as DynamoDB does`, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
+        const memory = open();
+        const prefix = newId().slice(0, -4);
+        for (const [n, { what, call }] of sequence.entries())
+          assert.deepEqual(
+            await call(memory, prefix),
+            await call(table.store, prefix),
+            `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`,
+          );
+        for (const taskId of [`${prefix}0001`, `${prefix}0002`]) {
+          assert.deepEqual(await memory.head(taskId), await table.store.head(taskId));
+          const theirs = await due(table.store, taskId, DUE);
+          assert.deepEqual(
+            await due(memory, taskId, DUE),
+            theirs.filter((of) => of.startsWith(prefix)),
+          );
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
