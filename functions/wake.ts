@@ -25,11 +25,17 @@ export function isSeen(entries: readonly Entry[], place: number): boolean {
 /**
  * Lets a worker know what somebody else has put into a task's journal: the one that is there, or the next one when the
  * task waits.
+ *
+ * @param place of the entry
  */
-export async function wake({ store, tell, hint, now, timing }: WakeDeps, taskId: string): Promise<void> {
+export async function wake(
+  { store, tell, hint, now, timing }: WakeDeps,
+  taskId: string,
+  place: number,
+): Promise<void> {
   await tell(taskId);
-  // Read after the entry is put: a worker that leaves meanwhile looks at the journal once more after it has left.
-  const head = await store.head(taskId);
+  // A worker that does not know of it cannot leave any more, and one that has left shows that the task waits.
+  const head = await store.news(taskId, place);
   if (head?.waiting !== true || isTerminal(head.state)) return;
   // Should the hint be lost, `sweep` finds the task; what it waited for may be far off.
   const { epoch, beat } = head;

@@ -140,6 +140,7 @@ export class Process {
         slots: (runtime) => this.read(() => store.slots(runtime)),
         nextWaiter: (...args) => this.read(() => store.nextWaiter(...args)),
         dropWaiter: (waiter) => put("store.dropWaiter", waiter.taskId, () => store.dropWaiter(waiter)),
+        news: (taskId, ...rest) => put("store.news", taskId, () => store.news(taskId, ...rest)),
         suspend: (held, of) => put("store.suspend", held.taskId, () => store.suspend(held, of)),
         beat: (taskId, ...rest) => put("store.beat", taskId, () => store.beat(taskId, ...rest)),
         append: (taskId, entry, expiresAt) =>

@@ -144,7 +144,7 @@ async function wakeFor(
   const own = entryOf(entries, asked);
   if ((own?.end === undefined && own?.answer === undefined) || isSeen(entries, own.place)) return;
   if (own.end !== undefined) await deps.tell(taskId);
-  else await wake(deps, taskId);
+  else await wake(deps, taskId, own.place);
 }
 
 function note({ telemetry }: ControlDeps, head: Head, asked: Control, decision: Decision): void {

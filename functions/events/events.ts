@@ -177,7 +177,7 @@ async function wakeFor(deps: EventsDeps, head: Head, entries: readonly Entry[], 
   const news = entries.findLast(
     ({ heard }) => heard?.step === step && (heard.outcome !== undefined || heard.text !== undefined),
   );
-  if (news !== undefined && !isSeen(entries, news.place)) await wake(deps, head.taskId);
+  if (news !== undefined && !isSeen(entries, news.place)) await wake(deps, head.taskId, news.place);
 }
 
 function note({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision: Decision): void {

@@ -23,9 +23,9 @@ export class Claim {
 
   constructor(deps: WorkDeps, head: Head, limit: number) {
     const { store, publisher, telemetry, clock } = deps;
-    const { now } = clock;
+    const { now, timer } = clock;
     const until = () => limit;
-    this.deps = { ...deps, values: patient(deps.values, { now, until }) };
+    this.deps = { ...deps, values: patient(deps.values, { now, until, timer }) };
     this.head = head;
     this.limit = limit;
     this.#beat = head.beat;
@@ -34,6 +34,7 @@ export class Claim {
       head,
       now,
       until,
+      timer,
       took: (entry) => {
         foldEntry(this.view, entry);
         this.news();
@@ -46,7 +47,7 @@ export class Claim {
       publisher,
       task: head,
       telemetry,
-      now,
+      clock,
       resumed,
       until,
     });

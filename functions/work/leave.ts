@@ -5,6 +5,7 @@ import type { Writer } from "../../shared/steps/writer.ts";
 import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
 import { handOn } from "../../shared/tasks/hand-on.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
+import type { Suspension } from "../../shared/tasks/store.ts";
 import { errorFields } from "../../shared/telemetry/index.ts";
 import type { Claim } from "./claim.ts";
 
@@ -45,8 +46,8 @@ export async function finishWriting(claim: Claim, writer: Pick<Writer, "flush">)
 }
 
 /**
- * Leaves a task that waits. Then it looks once more: whoever puts an answer does the reverse, puts it and then looks
- * whether the task waits, so that one of the two always sees the other (docs/tasks.md, suspension).
+ * Leaves a task that waits, unless there is news that its handler has not seen; then it is to be gone on with at once
+ * (docs/tasks.md, suspension).
  *
  * @param options.until when to go on at the latest, in milliseconds since 1970
  * @param options.missed whether somebody has put something since the handler was halted
@@ -57,38 +58,43 @@ export async function suspend(
   writer: Pick<Writer, "refresh">,
   { until = Number.POSITIVE_INFINITY, missed }: { until?: number | undefined; missed: () => boolean },
 ): Promise<void> {
-  const { head, view, journal, deps } = claim;
+  const { head, journal, deps } = claim;
   const { store, clock, timing, hint } = deps;
-  const { taskId, epoch } = head;
-  const drained = journal.unpublished.length === 0;
-  const dueAt = Math.round(
-    Math.min(drained ? until : clock.now(), deadlineOf(head, view), Math.max(clock.now(), lifeEnd(head))),
-  );
-  const suspension = {
-    epoch,
-    beat: claim.nextBeat(),
-    published: drained ? journal.revision : head.published,
-    state: stateOf(view),
-    dueAt,
-  };
-  const { left, waited } = await store.suspend(head, suspension);
-  if (waited) await handOn(deps, head.to);
-  if (!left) return;
-  await writer.refresh();
-  const { beat } = suspension;
-  let wait = Math.max(0, dueAt - clock.now());
-  if (missed()) {
-    // Should the hint be lost, `sweep` finds the task; what it waited for may be far off.
-    wait = 0;
-    const soon = Math.min(dueAt, clock.now() + timing.leaseMs);
-    await store.postpone({ ...head, dueAt }, soon, { epoch, beat, times: 0 });
+  const { taskId, epoch, to } = head;
+  let suspension = suspensionOf(claim, missed() ? clock.now() : until);
+  for (;;) {
+    const { left, waited } = await store.suspend(head, suspension);
+    if (waited) await handOn(deps, to);
+    if (left) break;
+    const known = journal.place;
+    await writer.refresh();
+    // Without news somebody has claimed the task, and put nothing yet.
+    if (journal.place === known) return;
+    suspension = suspensionOf(claim, clock.now());
   }
+  const { beat, dueAt } = suspension;
+  const wait = Math.max(0, dueAt - clock.now());
   // What is further off is found by `sweep`, which looks a period ahead.
   if (wait >= 2 * timing.sweepPeriodMs) return;
   try {
-    await hint({ taskId, epoch, beat, to: head.to }, delaySeconds(wait));
+    await hint({ taskId, epoch, beat, to }, delaySeconds(wait));
   } catch (error) {
     await store.suspend(head, { ...suspension, beat: claim.nextBeat(), dueAt: clock.now() });
     throw error;
   }
+}
+
+/** How the head is left. What is not published cannot wait, either. */
+function suspensionOf(claim: Claim, until: number): Suspension {
+  const { head, view, journal, deps } = claim;
+  const now = deps.clock.now();
+  const drained = journal.unpublished.length === 0;
+  return {
+    epoch: head.epoch,
+    beat: claim.nextBeat(),
+    published: drained ? journal.revision : head.published,
+    place: journal.place,
+    state: stateOf(view),
+    dueAt: Math.round(Math.min(drained ? until : now, deadlineOf(head, view), Math.max(now, lifeEnd(head)))),
+  };
 }

@@ -87,6 +87,7 @@ async function handle(
     telemetry,
     clock,
     limit,
+    settling: deps.settling,
     before: async (name) => {
       // If the table does not take it, the step is run all the same.
       if (careful && !(await claim.showLife(name).catch(() => true))) engine.halt({ kind: "lost" });

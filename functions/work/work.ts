@@ -5,6 +5,7 @@ import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import type { Halt } from "../../shared/steps/engine.ts";
+import type { Settling } from "../../shared/steps/lot.ts";
 import type { Clock } from "../../shared/tasks/clock.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
@@ -27,6 +28,8 @@ export interface WorkDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly clock: Clock;
+  /** How an engine waits until it looks whether its handler still does something; for simulations. */
+  readonly settling?: Settling;
   /** Puts a hint on the queue `work`, to arrive after so many seconds. */
   readonly hint: (hint: WorkHint, delaySeconds?: number) => Promise<void>;
   /** Calls back when somebody says that a task's journal has news; answers with how to stop listening. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Clock } from "../tasks/clock.ts";
 import { insist, isRefused } from "../tasks/insist.ts";
 import type { Answer, Entry, Head, Heard, OpenedStep, StoredEvent, StoredStep } from "../tasks/items.ts";
 import type { Append, Store } from "../tasks/store.ts";
@@ -53,6 +54,7 @@ export class Journal {
   readonly #now: () => number;
   /** Until when to repeat a write that the table does not answer, in milliseconds since 1970. */
   readonly #until: () => number;
+  readonly #timer: Clock["timer"] | undefined;
   /** Called with each entry that somebody else has put, in order. */
   readonly #found: (entry: Entry) => void;
   /** Called with each entry, one's own included, in order. */
@@ -69,11 +71,13 @@ export class Journal {
     head: Head;
     now: () => number;
     until?: () => number;
+    timer?: Clock["timer"];
     found?: (entry: Entry) => void;
     took?: (entry: Entry) => void;
   }) {
     this.#store = options.store;
     this.#until = options.until ?? (() => 0);
+    this.#timer = options.timer;
     this.#head = options.head;
     this.#now = options.now;
     this.#found = options.found ?? (() => {});
@@ -150,7 +154,11 @@ export class Journal {
   /** Repeats the very same entry: its nonce tells a write that landed unanswered from another's. */
   #put(entry: Entry): Promise<Append> {
     const { taskId, expiresAt } = this.#head;
-    const patience = { now: this.#now, until: this.#until };
+    const patience = {
+      now: this.#now,
+      until: this.#until,
+      ...(this.#timer && { timer: this.#timer }),
+    };
     return insist(() => this.#store.append(taskId, entry, expiresAt), patience, isRefused);
   }
 

@@ -1,4 +1,5 @@
-import { setTimeout as wait } from "node:timers/promises";
+import type { Clock } from "../tasks/clock.ts";
+import { pauseBy } from "../tasks/insist.ts";
 import type { StoredEvent } from "../tasks/items.ts";
 import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import type { Journal } from "./journal.ts";
@@ -17,7 +18,7 @@ export class Outlet {
   readonly #task: Addressed;
   readonly #telemetry: Telemetry;
   readonly #until: () => number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   /** Whether the stream may hold events that we do not know to be published: then it is asked first. */
   #unsure: boolean;
   #running: Promise<void> | undefined;
@@ -33,7 +34,7 @@ export class Outlet {
     telemetry: Telemetry;
     resumed: boolean;
     until: () => number;
-    now: () => number;
+    clock: Clock;
   }) {
     this.#journal = options.journal;
     this.#publisher = options.publisher;
@@ -41,7 +42,7 @@ export class Outlet {
     this.#telemetry = options.telemetry;
     this.#unsure = options.resumed;
     this.#until = options.until;
-    this.#now = options.now;
+    this.#clock = options.clock;
   }
 
   /** Starts publishing what there is, unless that is under way. */
@@ -76,8 +77,8 @@ export class Outlet {
           revision: event.revision,
           ...errorFields(error),
         });
-        if (this.#now() + delay > this.#until()) break;
-        await wait(delay);
+        if (this.#clock.now() + delay > this.#until()) break;
+        await pauseBy(this.#clock.timer, delay);
         delay = Math.min(delay * 2, MAX_RETRY_MS);
       }
     }

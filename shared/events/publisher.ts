@@ -1,6 +1,7 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { publishOnStream, putObject, readLastOn } from "../nats/index.ts";
+import type { StreamMessage } from "../nats/stream-reads.ts";
 import type { StoredEvent } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import { eventSubject, msgIdOf, readEvent, type TaskRef } from "../wire/index.ts";
@@ -66,6 +67,21 @@ function taskKey(task: TaskRef, kind: StoredEvent["kind"]): string {
   return kind === "rejected" ? `msg_${task.messageId}` : task.taskId;
 }
 
+/** The streams and the object store, as far as a publisher uses them. */
+export interface EventStream {
+  /** Puts an artifact's bytes where peers read them. */
+  putObject(artifact: NonNullable<StoredEvent["artifact"]> & { readonly bytes: Uint8Array }): Promise<void>;
+  /** Resolves when the stream holds the message, be it from an earlier attempt. */
+  publish(message: {
+    readonly subject: string;
+    readonly msgId: string;
+    readonly body: string;
+    readonly traceparent?: string | undefined;
+  }): Promise<void>;
+  /** The last event on a subject, which may have wildcards; null when there is none. */
+  lastOn(subject: string): Promise<Pick<StreamMessage, "subject" | "body"> | null>;
+}
+
 /**
  * A publisher over JetStream.
  *
@@ -76,27 +92,53 @@ export function natsPublisher(options: {
   values: Values;
   now: () => number;
 }): Publisher {
-  const { connection, values, now } = options;
+  const { connection } = options;
+  return publisherOver(
+    {
+      async putObject({ bytes, ...artifact }) {
+        await putObject(await connection(), { ...artifact, bytes });
+      },
 
+      async publish({ subject, msgId, body, traceparent }) {
+        await publishOnStream(await connection(), { subject, msgId, body }, traceparent);
+      },
+
+      async lastOn(subject) {
+        const jsm = await jetstreamManager(await connection(), {
+          checkAPI: false,
+          timeout: READ_TIMEOUT_MS,
+        });
+        return await readLastOn(jsm, EVENTS_STREAM, subject);
+      },
+    },
+    options,
+  );
+}
+
+/** What a publisher does, whatever its streams are. */
+export function publisherOver(
+  stream: EventStream,
+  { values, now }: { readonly values: Values; readonly now: () => number },
+): Publisher {
   const publisher: Publisher = {
     async publish(task, event, suffix) {
-      const nc = await connection();
       const { artifact } = event;
-      if (artifact !== undefined) {
-        const bytes = await values.get(artifact.value);
-        await putObject(nc, { ...artifact, bytes });
-      }
+      if (artifact !== undefined)
+        await stream.putObject({ ...artifact, bytes: await values.get(artifact.value) });
       const body = await values.text(event.body);
       const { subject, msgId } = addressOf(task, event);
-      const id = msgId + (suffix === undefined ? "" : `:${suffix}`);
-      await publishOnStream(nc, { subject, msgId: id, body }, task.traceparent);
+      const { traceparent } = task;
+      await stream.publish({
+        subject,
+        msgId: msgId + (suffix === undefined ? "" : `:${suffix}`),
+        body,
+        traceparent,
+      });
     },
 
     async lastRevision(task) {
-      const nc = await connection();
-      const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
       const anyKind = eventSubject(task.to, task.from, task.taskId, "status").replace(/status$/, "*");
-      const last = await readLastOn(jsm, EVENTS_STREAM, anyKind);
+      const last = await stream.lastOn(anyKind);
       if (last === null) return 0;
       const read = readEvent(last.subject, last.body);
       return read.ok ? read.value.revision : 0;

@@ -15,7 +15,7 @@ import { isA, StepClosedError, StepNameError, StepNestedError, StoreError } from
 import { describeError, reviveError } from "./failures.ts";
 import { inside } from "./inside.ts";
 import { fromJson } from "./json.ts";
-import { Lot } from "./lot.ts";
+import { Lot, type Settling } from "./lot.ts";
 import type { Names } from "./names.ts";
 import { Scope } from "./scope.ts";
 import { progressOf, type StatusLine } from "./status.ts";
@@ -68,6 +68,8 @@ export interface EngineOptions {
   readonly clock: Clock;
   /** When the invocation's time is nearly over, in milliseconds since 1970. */
   readonly limit: number;
+  /** How the engine waits until it looks whether a handler still does something; by the machine's time unless said. */
+  readonly settling?: Settling | undefined;
   /** Called before each new step. */
   readonly before?: (step: string) => Promise<void>;
 }
@@ -125,7 +127,7 @@ export class Engine {
     this.#before = options.before ?? (async () => {});
     this.#known = this.view.steps.size + this.view.open.size;
     const { clock, limit } = this;
-    this.lot = new Lot({ clock, limit, idle: (until) => this.#idle(until) });
+    this.lot = new Lot({ clock, limit, settling: options.settling, idle: (until) => this.#idle(until) });
     this.#deadline = new Alarm(clock, () => this.halt({ kind: "deadline" }));
     this.#deadline.set(deadlineOf(this.head, this.view));
     this.#timeUp = new Alarm(clock, () => this.lot.close());

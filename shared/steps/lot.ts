@@ -9,6 +9,14 @@ export const SHORT_WAIT_MS = 5_000;
  */
 const SETTLE_MS = 10;
 
+/** Calls back when nothing has happened for a while; answers with how to forget it. */
+export type Settling = (fn: () => void) => () => void;
+
+const settling: Settling = (fn) => {
+  const timer = setTimeout(fn, SETTLE_MS);
+  return () => clearTimeout(timer);
+};
+
 /** What a step waits for. */
 export interface Wait {
   /** When the waiting is over by itself, in milliseconds since 1970. */
@@ -34,21 +42,30 @@ export class Lot {
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #idle: (until: number | undefined) => void;
+  readonly #settleBy: Settling;
   readonly #parked = new Set<Parked>();
   /** Those of the parked that may be ready before their time. */
   readonly #watching = new Set<Parked>();
   #active = 0;
-  #settling: NodeJS.Timeout | undefined;
+  /** Forgets the look whether anything goes on, while there is to be one. */
+  #unsettled: (() => void) | undefined;
   #closing = false;
   #stopped = false;
 
   /**
    * @param options.limit when the invocation's time is nearly over, in milliseconds since 1970
+   * @param options.settling how the lot waits until it looks whether anything goes on
    * @param options.idle told that nothing goes on, and until when at the latest; not when nothing at all is open
    */
-  constructor(options: { clock: Clock; limit: number; idle: (until: number | undefined) => void }) {
+  constructor(options: {
+    clock: Clock;
+    limit: number;
+    settling?: Settling | undefined;
+    idle: (until: number | undefined) => void;
+  }) {
     this.#clock = options.clock;
     this.#limit = options.limit;
+    this.#settleBy = options.settling ?? settling;
     this.#idle = options.idle;
   }
 
@@ -116,17 +133,17 @@ export class Lot {
   }
 
   #unsettle(): void {
-    clearTimeout(this.#settling);
-    this.#settling = undefined;
+    this.#unsettled?.();
+    this.#unsettled = undefined;
   }
 
   #settle(): void {
     if (this.#stopped || this.#active > 0 || (this.#parked.size === 0 && !this.#closing)) return;
-    this.#settling ??= setTimeout(() => this.#settled(), SETTLE_MS);
+    this.#unsettled ??= this.#settleBy(() => this.#settled());
   }
 
   #settled(): void {
-    this.#settling = undefined;
+    this.#unsettled = undefined;
     for (const parked of this.#parked)
       if (parked.stalled?.() === true) {
         this.#resume(parked);

@@ -38,7 +38,7 @@ async function tryToLeave(
   const own = headUpdate(access, held, update);
   if (held.slot !== true && held.queued === undefined) {
     try {
-      await throughConflicts(() => access.client.send(new UpdateCommand(own)));
+      await throughConflicts(() => access.client.send(new UpdateCommand(own)), access.pause);
       return { left: true, waited: false };
     } catch (error) {
       const item = found(error);

@@ -32,11 +32,11 @@ function headItem(of: Head): Record<string, unknown> {
  * @param options.table the table's name; its keys and index are in docs/table.md
  */
 export function dynamoStore(options: TableAccess): Store {
-  const { client, table } = options;
+  const { client, table, pause } = options;
   const key = (taskId: string, sk: string) => ({ TableName: table, Key: { pk: taskId, sk } });
   /** An update of a head, on which somebody's transaction may be under way. */
   const update = (input: ConstructorParameters<typeof UpdateCommand>[0]) =>
-    throughConflicts(() => client.send(new UpdateCommand(input)));
+    throughConflicts(() => client.send(new UpdateCommand(input)), pause);
 
   return {
     ...dynamoSlots(options),
@@ -133,7 +133,24 @@ export function dynamoStore(options: TableAccess): Store {
       }
     },
 
-    suspend: (held, { epoch, beat, published, state, dueAt }) =>
+    async news(taskId, place) {
+      try {
+        const { Attributes } = await update({
+          ...key(taskId, HEAD_KEY),
+          UpdateExpression: "SET news = :place",
+          ConditionExpression: "attribute_exists(pk) AND (attribute_not_exists(news) OR news < :place)",
+          ExpressionAttributeValues: { ":place": place },
+          ReturnValues: "ALL_NEW",
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+        });
+        return Attributes === undefined ? undefined : toHead(Attributes);
+      } catch (error) {
+        const item = found(error);
+        return item === undefined ? undefined : toHead(item);
+      }
+    },
+
+    suspend: (held, { epoch, beat, published, place, state, dueAt }) =>
       leave(options, held, {
         set: [
           "beat = :beat",
@@ -145,12 +162,13 @@ export function dynamoStore(options: TableAccess): Store {
           "calm = :epoch",
         ],
         remove: ["running", "seen"],
-        condition: `epoch = :epoch AND ${IS_LIVE}`,
+        condition: `epoch = :epoch AND ${IS_LIVE} AND (attribute_not_exists(news) OR news <= :place)`,
         names: { "#state": "state" },
         values: {
           ":epoch": epoch,
           ":beat": beat,
           ":published": published,
+          ":place": place,
           ":state": state,
           ":dueAt": dueAt,
           ":shard": dueShard(held.taskId),

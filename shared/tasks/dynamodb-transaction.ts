@@ -13,6 +13,8 @@ import { SLOTS_KEY, slotsPartition } from "./slots.ts";
 export interface TableAccess {
   readonly client: DynamoDBDocumentClient;
   readonly table: string;
+  /** Takes the pauses between two tries of a write that others keep out; by the machine's time unless it is said. */
+  readonly pause?: (ms: number) => Promise<unknown>;
 }
 
 /** One write or check of a transaction. */
@@ -31,11 +33,11 @@ export interface Verdict {
  * @returns nothing when all is written, otherwise what became of each part's condition
  */
 export async function transact(
-  { client }: Pick<TableAccess, "client">,
+  { client, pause }: Pick<TableAccess, "client" | "pause">,
   parts: Part[],
 ): Promise<Verdict[] | undefined> {
   try {
-    await throughConflicts(() => client.send(new TransactWriteCommand({ TransactItems: parts })));
+    await throughConflicts(() => client.send(new TransactWriteCommand({ TransactItems: parts })), pause);
     return undefined;
   } catch (error) {
     if (!(error instanceof TransactionCanceledException)) throw error;

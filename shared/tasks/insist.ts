@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { type Clock, systemClock } from "./clock.ts";
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
@@ -8,6 +8,8 @@ export interface Patience {
   readonly now: () => number;
   /** Until when, in milliseconds since 1970. */
   readonly until: () => number;
+  /** What pauses are taken by; the machine's unless said otherwise. */
+  readonly timer?: Clock["timer"];
 }
 
 /** Errors of AWS that blame the request itself: the same request fails in the same way (AWS SDK: error handling). */
@@ -26,7 +28,7 @@ export function isRefused(error: unknown): boolean {
  */
 export async function insist<T>(
   attempt: () => Promise<T>,
-  { now, until }: Patience,
+  { now, until, timer = systemClock.timer }: Patience,
   hopeless: (error: unknown) => boolean = () => false,
 ): Promise<T> {
   for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, MAX_RETRY_MS)) {
@@ -34,7 +36,12 @@ export async function insist<T>(
       return await attempt();
     } catch (error) {
       if (hopeless(error) || now() + pause > until()) throw error;
-      await wait(pause);
+      await pauseBy(timer, pause);
     }
   }
+}
+
+/** Resolves after so many milliseconds. */
+export function pauseBy(timer: Clock["timer"], ms: number): Promise<void> {
+  return new Promise((resolve) => void timer(ms, resolve));
 }

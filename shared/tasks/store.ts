@@ -15,6 +15,8 @@ export interface Suspension {
   /** Higher than any that was shown: hints from before are stale. */
   readonly beat: number;
   readonly published: number;
+  /** The last place of the journal that is known: the task is not left when there is news after it. */
+  readonly place: number;
   /** The state that the task waits in. */
   readonly state: Head["state"];
   /** When it is to be woken at the latest, in milliseconds since 1970. */
@@ -41,7 +43,7 @@ export type Append = { readonly stored: true } | { readonly stored: false; reado
 
 /** How it came out that a task was left. */
 export interface Left {
-  /** False when the claim is no longer in force or the task is over. */
+  /** False when the claim is no longer in force, there is news, or the task is over. */
   readonly left: boolean;
   /** Whether others wait for the slot that has become free: the caller hands it on (shared/tasks/hand-on.ts). */
   readonly waited: boolean;
@@ -76,6 +78,13 @@ export interface Store {
    * @param held what is believed of its slot; what is there counts
    */
   suspend(held: Held, of: Suspension): Promise<Left>;
+  /**
+   * Notes that there is something at a place of the journal that a worker should know. Whoever notes it and whoever
+   * leaves write the same item: so either it is known before the task is left, or the head that this gives waits.
+   *
+   * @returns the head as it is then; nothing when there is none
+   */
+  news(taskId: string, place: number): Promise<Head | undefined>;
   /** Puts an entry at its place if that is free, or taken by the same nonce. */
   append(taskId: string, entry: Entry, expiresAt: number): Promise<Append>;
   /** The entries from a place on, in order. */

@@ -97,10 +97,16 @@ export function memoryStore(): MemoryStore {
       return true;
     },
 
-    suspend: async ({ taskId }, { epoch, beat, published, state, dueAt }) =>
+    async news(taskId, place) {
+      const there = headOf(taskId);
+      if (there !== undefined && (there.news ?? 0) < place) putHead({ ...there, news: place });
+      return headOf(taskId);
+    },
+
+    suspend: async ({ taskId }, { epoch, beat, published, place, state, dueAt }) =>
       leave(
         taskId,
-        (there) => there.epoch === epoch && !isTerminal(there.state),
+        (there) => there.epoch === epoch && !isTerminal(there.state) && (there.news ?? 0) <= place,
         ({ running: _running, seen: _seen, ...rest }) => ({
           ...rest,
           ...{ beat, published, state, dueAt, waiting: true, calm: epoch },

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import type { Head } from "../../shared/tasks/items.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
+import { simulatedStore } from "../support/simulated-store.ts";
 import { startTable } from "../support/table.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -71,10 +72,11 @@ class Agent {
 }
 
 const nameOf = (taskId: string) => taskId.slice("task_".length + 12);
-const LEFT = { epoch: 1, beat: 1, published: 1, state: "TASK_STATE_WORKING", dueAt: NOW } as const;
+const LEFT = { epoch: 1, beat: 1, published: 1, place: 1, state: "TASK_STATE_WORKING", dueAt: NOW } as const;
 
 for (const [name, open] of [
   ["memory", memoryStore],
+  ["a simulated table", simulatedStore],
   ["DynamoDB", () => table.store],
 ] as const)
   describe(`slots over ${name}`, () => {
@@ -298,27 +300,31 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
   ),
 );
 
-test("whatever is called in whatever order, memory answers as DynamoDB does, and no slot is lost", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
-      const memory = new Agent(memoryStore());
-      const dynamo = new Agent(table.store, memory.runtime);
-      for (const agent of [memory, dynamo])
-        for (const [n, of] of ["a", "b", "c", "d"].entries())
-          await agent.admit(of, { from: n % 2 === 0 ? "adam" : "eve", decidedAt: NOW - n });
-      for (const [n, { what, call }] of sequence.entries()) {
-        const so = `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`;
-        assert.deepEqual(await call(memory), await call(dynamo), so);
-        const shown = await dynamo.shows();
-        assert.deepEqual(await memory.shows(), shown, so);
-        const heads = await Promise.all(["a", "b", "c", "d"].map((of) => dynamo.head(of)));
-        const holding = heads.filter(({ slot }) => slot === true).map(({ taskId }) => nameOf(taskId));
-        assert.deepEqual(holding, shown.live, so);
-        assert.equal(heads.filter(({ queued }) => queued !== undefined).length, shown.queued, so);
-        for (const task of ["a", "b", "c", "d"])
-          assert.deepEqual(await memory.head(task), await dynamo.head(task), so);
-      }
-    }),
-    { numRuns: 40 },
-  );
-});
+for (const [name, open] of [
+  ["memory", memoryStore],
+  ["a simulated table", simulatedStore],
+] as const)
+  test(`whatever is called in whatever order, ${name} answers as DynamoDB does, and no slot is lost`, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
+        const memory = new Agent(open());
+        const dynamo = new Agent(table.store, memory.runtime);
+        for (const agent of [memory, dynamo])
+          for (const [n, of] of ["a", "b", "c", "d"].entries())
+            await agent.admit(of, { from: n % 2 === 0 ? "adam" : "eve", decidedAt: NOW - n });
+        for (const [n, { what, call }] of sequence.entries()) {
+          const so = `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`;
+          assert.deepEqual(await call(memory), await call(dynamo), so);
+          const shown = await dynamo.shows();
+          assert.deepEqual(await memory.shows(), shown, so);
+          const heads = await Promise.all(["a", "b", "c", "d"].map((of) => dynamo.head(of)));
+          const holding = heads.filter(({ slot }) => slot === true).map(({ taskId }) => nameOf(taskId));
+          assert.deepEqual(holding, shown.live, so);
+          assert.equal(heads.filter(({ queued }) => queued !== undefined).length, shown.queued, so);
+          for (const task of ["a", "b", "c", "d"])
+            assert.deepEqual(await memory.head(task), await dynamo.head(task), so);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });

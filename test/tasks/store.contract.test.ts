@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { dueShard, type Entry, type Head } from "../../shared/tasks/items.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
+import { simulatedStore } from "../support/simulated-store.ts";
 import { startTable } from "../support/table.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -56,6 +57,7 @@ after(() => table.stop());
 
 for (const [name, open] of [
   ["memory", memoryStore],
+  ["a simulated table", simulatedStore],
   ["DynamoDB", () => table.store],
 ] as const)
   describe(`the store over ${name}`, () => {
@@ -131,14 +133,22 @@ for (const [name, open] of [
     test("lets go of a task in good order while the claim is in force", async () => {
       const { taskId } = headOf(newId());
       const state = "TASK_STATE_INPUT_REQUIRED";
-      const left = { epoch: 1, beat: 5, published: 3, state, dueAt: NOW + 9 } as const;
+      const { place, ...told } = {
+        epoch: 1,
+        beat: 5,
+        published: 3,
+        place: 2,
+        state,
+        dueAt: NOW + 9,
+      } as const;
+      const left = { ...told, place };
       assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT, "no such task");
       await store.admit(headOf(taskId, { dueAt: NOW, seen: { epoch: 0, beat: 0, times: 1 } }));
       assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT, "no such claim");
       await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
       await store.beat(taskId, 1, { beat: 1, running: "x" });
       assert.deepEqual(await store.suspend(headOf(taskId), left), LEFT);
-      const waiting = headOf(taskId, { ...left, owner: "a", waiting: true, calm: 1 });
+      const waiting = headOf(taskId, { ...told, owner: "a", waiting: true, calm: 1 });
       assert.deepEqual(await store.head(taskId), waiting);
       assert.equal(await isDue(store, taskId, NOW + 9), true);
       assert.equal(await store.claim({ taskId, epoch: 1, beat: 1 }, "b", DUE), undefined, "an older hint");
@@ -154,6 +164,20 @@ for (const [name, open] of [
       await store.settle(headOf(taskId), 4, "TASK_STATE_CANCELED");
       assert.deepEqual(await store.suspend(headOf(taskId), { ...left, epoch: 2 }), KEPT, "it is over");
       assert.equal((await store.head(taskId))?.waiting, undefined);
+    });
+
+    test("does not let go of a task of which there is news", async () => {
+      const { taskId } = headOf(newId());
+      assert.equal(await store.news(taskId, 1), undefined, "no such task");
+      await store.admit(headOf(taskId));
+      await store.claim({ taskId, epoch: 0, beat: 0 }, "a", DUE);
+      assert.equal((await store.news(taskId, 3))?.news, 3);
+      assert.equal((await store.news(taskId, 2))?.news, 3, "the last counts");
+      const state = "TASK_STATE_WORKING";
+      const left = { epoch: 1, beat: 5, published: 3, place: 2, state, dueAt: NOW + 9 } as const;
+      assert.deepEqual(await store.suspend(headOf(taskId), left), KEPT);
+      assert.deepEqual(await store.suspend(headOf(taskId), { ...left, place: 3 }), LEFT);
+      assert.equal((await store.news(taskId, 3))?.waiting, true);
     });
 
     test("puts an entry where nothing is, or again", async () => {
@@ -190,7 +214,10 @@ for (const [name, open] of [
       assert.equal((await store.entries(taskId, 1)).length, 5);
     });
 
-    test("does not hand out what it holds", async () => {
+    // The simulated table is quick and trusts the store, which changes nothing that it has handed over, and bounds it.
+    const strict = { skip: name === "a simulated table" };
+
+    test("does not hand out what it holds", strict, async () => {
       const head = headOf(newId(), { seen: { epoch: 0, beat: 0, times: 0 } });
       await store.admit(head);
       Object.assign(head.seen ?? {}, { times: 7 });
@@ -238,7 +265,7 @@ for (const [name, open] of [
       assert.equal(await store.postpone({ ...head, dueAt: NOW + 1 }, NOW + 3, seen), false, "it is over");
     });
 
-    test("refuses what no item holds", async () => {
+    test("refuses what no item holds", strict, async () => {
       const taskId = newId();
       const steps = (bytes: number) => [
         { name: "s", kind: "run" as const, value: { text: "x".repeat(bytes) }, ms: 0 },
@@ -273,13 +300,17 @@ const calls: fc.Arbitrary<{ what: string; call: Call }> = fc.oneof(
     .map(([taskId, epoch, beat, owner]) =>
       named("claim", [epoch, beat, owner], (s, p) => s.claim({ taskId: taskId(p), epoch, beat }, owner, DUE)),
     ),
-  fc
-    .tuple(id, small, small, dueAt)
-    .map(([taskId, epoch, beat, at]) =>
-      named("suspend", [epoch, beat, at], (s, p) =>
-        s.suspend(headOf(taskId(p)), { epoch, beat, published: 1, state: "TASK_STATE_WORKING", dueAt: at }),
-      ),
+  fc.tuple(id, small, small, dueAt).map(([taskId, epoch, beat, at]) =>
+    named("suspend", [epoch, beat, at], (s, p) =>
+      s.suspend(headOf(taskId(p)), {
+        ...{ epoch, beat, published: 1, place: 1 },
+        ...{ state: "TASK_STATE_WORKING", dueAt: at },
+      }),
     ),
+  ),
+  fc
+    .tuple(id, fc.integer({ min: 1, max: 3 }))
+    .map(([taskId, place]) => named("news", [place], (s, p) => s.news(taskId(p), place))),
   fc
     .tuple(id, small, small, fc.constantFrom(undefined, "x"))
     .map(([taskId, epoch, beat, running]) =>
@@ -325,26 +356,30 @@ function named(method: string, args: readonly unknown[], call: Call): { what: st
   return { what: `${method}(${args.join(", ")})`, call };
 }
 
-test("whatever is called in whatever order, memory answers as DynamoDB does", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
-      const memory = memoryStore();
-      const prefix = newId().slice(0, -4);
-      for (const [n, { what, call }] of sequence.entries())
-        assert.deepEqual(
-          await call(memory, prefix),
-          await call(table.store, prefix),
-          `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`,
-        );
-      for (const taskId of [`${prefix}0001`, `${prefix}0002`]) {
-        assert.deepEqual(await memory.head(taskId), await table.store.head(taskId));
-        const theirs = await due(table.store, taskId, DUE);
-        assert.deepEqual(
-          await due(memory, taskId, DUE),
-          theirs.filter((of) => of.startsWith(prefix)),
-        );
-      }
-    }),
-    { numRuns: 60 },
-  );
-});
+for (const [name, open] of [
+  ["memory", memoryStore],
+  ["a simulated table", simulatedStore],
+] as const)
+  test(`whatever is called in whatever order, ${name} answers as DynamoDB does`, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(calls, { minLength: 5, maxLength: 40 }), async (sequence) => {
+        const memory = open();
+        const prefix = newId().slice(0, -4);
+        for (const [n, { what, call }] of sequence.entries())
+          assert.deepEqual(
+            await call(memory, prefix),
+            await call(table.store, prefix),
+            `${sequence.slice(0, n).map((of) => of.what)} and then ${what}`,
+          );
+        for (const taskId of [`${prefix}0001`, `${prefix}0002`]) {
+          assert.deepEqual(await memory.head(taskId), await table.store.head(taskId));
+          const theirs = await due(table.store, taskId, DUE);
+          assert.deepEqual(
+            await due(memory, taskId, DUE),
+            theirs.filter((of) => of.startsWith(prefix)),
+          );
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });

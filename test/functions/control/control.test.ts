@@ -83,7 +83,7 @@ test("a reply is put with its event and wakes the worker of a task that waits", 
   const taskId = await claimed();
   await ask(taskId, "colour");
   const state = "TASK_STATE_INPUT_REQUIRED";
-  const left = { epoch: 1, beat: 4, published: 2, state, dueAt: world.now() + 1e9 } as const;
+  const left = { epoch: 1, beat: 4, published: 2, place: 1, state, dueAt: world.now() + 1e9 } as const;
   const head = await world.store.head(taskId);
   assert.ok(head);
   assert.deepEqual(await world.store.suspend(head, left), { left: true, waited: false });

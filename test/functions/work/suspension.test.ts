@@ -62,14 +62,14 @@ describe("what a task costs", () => {
     assert.deepEqual(requests, ["claim", ...Array.from({ length: 202 }, () => "append"), "settle"]);
   });
 
-  test("leaving a task that waits: an update and a look; taking it up again: a claim, a read and an entry", async () => {
+  test("leaving a task that waits: an update; taking it up again: a claim, a read and an entry", async () => {
     const hint = await free.admit(async (step) => {
       await step.sleep("minute", "1m");
       return "done";
     });
     const { store, requests } = counted(free.world.store);
     await free.world.work(hint, { store });
-    assert.deepEqual(requests.splice(0), ["claim", "append", "suspend", "entries"]);
+    assert.deepEqual(requests.splice(0), ["claim", "append", "suspend"]);
     await free.go({ store });
     assert.deepEqual(requests, ["claim", "entries", "append", "append", "settle"]);
   });
@@ -149,6 +149,20 @@ describe("an answer that lands while its worker leaves", () => {
       await probe.go();
       assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
     });
+
+  test("is not lost: though the worker dies with the write", async () => {
+    const hint = await probe.admit(asking, { delivery: { timeoutSec: 3_600 } });
+    const { world } = probe;
+    const died = new Error("no answer");
+    const suspend: Store["suspend"] = async (...args) => {
+      await probe.reply(hint.taskId, "input_reply", { input: "Ada" });
+      await world.store.suspend(...args);
+      throw died;
+    };
+    await assert.rejects(world.work(hint, { store: { ...world.store, suspend } }), died);
+    await probe.pass(5 * MINUTE);
+    assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
+  });
 
   test("is not lost: at the place of the last progress text", async () => {
     const hint = await quiet.admit(async (step) => {

@@ -1,0 +1,84 @@
+/**
+ * Explores histories: `npm run simulate -- [--minutes M | --histories N] [--seed S] [--threads T]`, or shows one again:
+ * `npm run simulate -- --replay CHOICES`; see docs/simulation.md.
+ */
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { readChoices } from "./choices.ts";
+import { explore } from "./explore.ts";
+import { narrate, smallest } from "./report.ts";
+
+const MINUTE_MS = 60_000;
+const MAX_SEED = 2 ** 32;
+/** How often the progress is shown, in seconds. */
+const PROGRESS_S = 5;
+
+const number = (what: string) =>
+  z.coerce.number({ error: `--${what}: expected a number` }).min(0, `--${what}: expected a number from 0`);
+const options = z.object({
+  minutes: number("minutes").optional(),
+  histories: number("histories").pipe(z.int()).optional(),
+  seed: number("seed").pipe(z.int()).optional(),
+  threads: number("threads").pipe(z.int().min(1)).optional(),
+  replay: z.string().optional(),
+  brief: z.boolean().default(false),
+});
+
+const text = { type: "string" } as const;
+const { values } = parseArgs({
+  options: {
+    minutes: text,
+    histories: text,
+    seed: text,
+    threads: text,
+    replay: text,
+    brief: { type: "boolean" },
+  },
+});
+const asked = options.safeParse(values);
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+if (!asked.success) {
+  say(z.prettifyError(asked.error));
+  process.exitCode = 2;
+} else if (asked.data.replay !== undefined) {
+  if (!(await narrate(readChoices(asked.data.replay), say))) process.exitCode = 1;
+} else await search(asked.data);
+
+async function search({
+  minutes,
+  histories,
+  seed = randomInt(MAX_SEED),
+  threads,
+  brief,
+}: z.infer<typeof options>): Promise<void> {
+  if (!brief) say(`seed ${seed}`);
+  let shown = 0;
+  const explored = await explore({
+    seed,
+    histories: histories ?? Number.MAX_SAFE_INTEGER,
+    forMs:
+      minutes === undefined && histories !== undefined ? Number.MAX_SAFE_INTEGER : (minutes ?? 1) * MINUTE_MS,
+    ...(threads !== undefined && { threads }),
+    progress: (played, seconds) => {
+      if (brief || seconds < shown + PROGRESS_S) return;
+      shown = seconds;
+      say(`${seconds.toFixed(0).padStart(5)} s  ${played} histories`);
+    },
+  });
+  const { found, steps, seconds } = explored;
+  if (brief)
+    return say(
+      JSON.stringify({ invariant: found?.violation.invariant, histories: explored.histories, seconds }),
+    );
+  const each = (explored.histories / seconds).toFixed(0);
+  say(
+    `${explored.histories} histories, ${steps} things that happened, in ${seconds.toFixed(1)} s: ${each} histories a second`,
+  );
+  if (found === undefined) return say("no invariant is broken");
+  process.exitCode = 1;
+  say(`history ${found.history} of seed ${seed} breaks ${found.violation.invariant}; it is made small …\n`);
+  const small = await smallest(found.violation, found.choices);
+  await narrate(small.choices, say);
+}
