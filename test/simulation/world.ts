@@ -16,6 +16,7 @@ import { pauseBy } from "../../shared/tasks/insist.ts";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { MAX_INLINE_BYTES, type Values } from "../../shared/tasks/values.ts";
 import { memoryValues } from "../../shared/testing/memory-values.ts";
+import { eventSubject } from "../../shared/wire/index.ts";
 import { type Received, SimulatedQueue } from "./parts/queue.ts";
 import { type Ack, type Delivered, type Held, SimulatedStreams } from "./parts/streams.ts";
 import { type Changed, SimulatedTable } from "./parts/table.ts";
@@ -245,6 +246,14 @@ export class World {
           () => `sends ${message.subject}`,
           true,
           () => this.publish(message),
+        );
+      },
+      countArtifacts: ({ executor, delegator, childTaskId }) => {
+        const subject = eventSubject(executor, delegator, childTaskId, "artifact");
+        return nats(
+          () => `counts what is on ${subject}`,
+          false,
+          () => this.streams.countOn(EVENTS_STREAM, subject),
         );
       },
       fetch: ({ key }) =>

@@ -4,6 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
 import { ack, ackSubjectOf, connectNats, nak, readLastOn, term } from "../../../shared/nats/index.ts";
+import { countOn } from "../../../shared/nats/stream-reads.ts";
 import { startNats } from "../../support/nats-server.ts";
 import { Choices } from "../choices.ts";
 import { Scheduler } from "../scheduler.ts";
@@ -21,6 +22,7 @@ type Given = Pick<Delivered, "subject" | "ackSubject" | "deliveries">;
 interface Streams {
   publish(subject: string, msgId: string): Promise<{ seq: number; duplicate: boolean }>;
   lastOn(subject: string): Promise<string | undefined>;
+  countOn(subject: string): Promise<number>;
   /** The next delivery; nothing when none comes for so long. */
   next(withinMs: number): Promise<Given | undefined>;
   ack(subject: string): Promise<unknown>;
@@ -45,6 +47,7 @@ function simulated(): Streams {
   });
   return {
     publish: async (subject, msgId) => streams.publish({ subject, msgId, body: "" }),
+    countOn: async (subject) => streams.countOn(subject.split(".")[0] ?? "", subject),
     lastOn: async (subject) => streams.lastOn(subject.split(".")[0] ?? "", subject)?.subject,
     async next(withinMs) {
       const end = clock.now() + withinMs;
@@ -77,6 +80,7 @@ async function real(): Promise<Streams> {
   const consumer = await js.consumers.get("long", "all");
   return {
     publish: (subject, msgId) => js.publish(subject, "", { msgID: msgId }),
+    countOn: (subject) => countOn(jsm, subject.split(".")[0] ?? "", subject),
     lastOn: async (subject) => (await readLastOn(jsm, subject.split(".")[0] ?? "", subject))?.subject,
     async next(withinMs) {
       const message = await consumer.next({ expires: withinMs });
@@ -123,6 +127,8 @@ for (const [name, open] of [
       assert.equal(await streams.lastOn("short.a.one"), "short.a.one");
       assert.equal(await streams.lastOn("short.a.*"), "short.a.two");
       assert.equal(await streams.lastOn("short.c.*"), undefined);
+      await streams.publish("short.a.two", "another");
+      assert.deepEqual([await streams.countOn("short.a.two"), await streams.countOn("short.c.one")], [2, 0]);
     });
 
     test("what is not acknowledged comes again, and any of its deliveries settles it", async () => {

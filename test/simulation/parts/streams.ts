@@ -116,6 +116,11 @@ export class SimulatedStreams {
     return this.#streams.get(stream)?.messages ?? [];
   }
 
+  /** How many messages there are on a subject. */
+  countOn(streamName: string, subject: string): number {
+    return this.messages(streamName).filter((held) => held.subject === subject).length;
+  }
+
   /** The last message on a subject, which may end in `*` for its last token. */
   lastOn(streamName: string, subject: string): Held | undefined {
     const stream = this.#streams.get(streamName);
