@@ -225,7 +225,7 @@ describe("what differs from other executors on purpose", () => {
     await send(task, "status", 5);
     await send(task, "input_reply", 6, reply({ n: 7 }));
     const events = await seen(task);
-    assert.match(events[3] ?? "", /^4 status INPUT_REQUIRED answer\.n: .*\n\nHow many\?$/);
+    assert.match(events[3] ?? "", /^4 status INPUT_REQUIRED That answer does not fit: n: .*\n\nHow many\?$/);
     assert.deepEqual(events.toSpliced(3, 1), [
       "1 accepted WORKING",
       "2 status INPUT_REQUIRED How many?",
