@@ -5,12 +5,14 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { benchFloor } from "./floor.ts";
 import { say } from "./print.ts";
 import { benchSteps } from "./steps.ts";
 import { benchTasks } from "./tasks.ts";
 
 const count = z.coerce.number().int().min(1);
-const options = z.object({ tasks: count, "in-flight": count, steps: count, rounds: count });
+const share = z.coerce.number().positive();
+const options = z.object({ tasks: count, "in-flight": count, steps: count, rounds: count, share });
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -18,13 +20,15 @@ const { values, positionals } = parseArgs({
     "in-flight": { type: "string", default: "64" },
     steps: { type: "string", default: "3000" },
     rounds: { type: "string", default: "5" },
+    share: { type: "string", default: "1" },
   },
 });
-const { tasks, "in-flight": inFlight, steps, rounds } = options.parse(values);
+const { tasks, "in-flight": inFlight, steps, rounds, share: of } = options.parse(values);
 
 const programs: Readonly<Record<string, () => Promise<void>>> = {
   tasks: () => benchTasks({ tasks, inFlight }),
   steps: () => benchSteps({ steps, rounds }),
+  floor: () => benchFloor({ rounds, share: of }),
 };
 
 const names = positionals.length > 0 ? positionals : Object.keys(programs);
