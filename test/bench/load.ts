@@ -36,6 +36,8 @@ export class Load {
   readonly sluice: Sluice;
   readonly #agent: string;
   readonly #waiting = new Map<string, Waiting>();
+  #last = "";
+  #revision = 2;
 
   /**
    * @param agent one of the counted agents of `test/fixtures/deployment`
@@ -85,6 +87,28 @@ export class Load {
     return await Promise.all(all);
   }
 
+  /** Has a task done; gives its id. */
+  async task(): Promise<string> {
+    await this.run(1, 1);
+    return this.#last;
+  }
+
+  /** Asks for the status of the task that was done last; gives how long the answer took, in milliseconds. */
+  async control(): Promise<number> {
+    const { peer } = this.sluice;
+    const executor = `acme-${this.#agent}`;
+    const answered = Promise.withResolvers<void>();
+    const hearing = peer.nc.subscribe(`a2a.v1.event.${executor}.${peer.id}.${this.#last}.>`, {
+      max: 1,
+      callback: () => answered.resolve(),
+    });
+    const began = performance.now();
+    await peer.control(executor, this.#last, "status", ++this.#revision);
+    await inTime("a control's answer", answered.promise, WITHIN_MS);
+    hearing.unsubscribe();
+    return performance.now() - began;
+  }
+
   /** Publishes a task and waits for its result. */
   async one({ executor = `acme-${this.#agent}`, tells = false }: Asking = {}, since = performance.now()) {
     const messageId = `msg_${crypto.randomUUID().replaceAll("-", "")}`;
@@ -107,6 +131,7 @@ export class Load {
     if (kind === "status" && Number.isNaN(waiting.status)) waiting.status = after;
     if (!isTerminal(state)) return;
     this.#waiting.delete(parsed.taskKey);
+    this.#last = parsed.taskKey;
     waiting.done({ accepted: waiting.accepted, status: waiting.status, result: after });
   }
 }

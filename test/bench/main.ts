@@ -5,14 +5,24 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { benchCold } from "./cold.ts";
 import { benchFloor } from "./floor.ts";
+import { benchGrowth } from "./growth.ts";
+import { benchLatency } from "./latency.ts";
 import { say } from "./print.ts";
 import { benchSteps } from "./steps.ts";
 import { benchTasks } from "./tasks.ts";
 
 const count = z.coerce.number().int().min(1);
 const share = z.coerce.number().positive();
-const options = z.object({ tasks: count, "in-flight": count, steps: count, rounds: count, share });
+const options = z.object({
+  tasks: count,
+  "in-flight": count,
+  steps: count,
+  rounds: count,
+  seconds: count,
+  share,
+});
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -20,14 +30,18 @@ const { values, positionals } = parseArgs({
     "in-flight": { type: "string", default: "64" },
     steps: { type: "string", default: "3000" },
     rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "12" },
     share: { type: "string", default: "1" },
   },
 });
-const { tasks, "in-flight": inFlight, steps, rounds, share: of } = options.parse(values);
+const { tasks, "in-flight": inFlight, steps, rounds, seconds, share: of } = options.parse(values);
 
 const programs: Readonly<Record<string, () => Promise<void>>> = {
   tasks: () => benchTasks({ tasks, inFlight }),
   steps: () => benchSteps({ steps, rounds }),
+  latency: () => benchLatency({ seconds, share: of }),
+  cold: () => benchCold({ rounds }),
+  growth: () => benchGrowth({ rounds, share: of }),
   floor: () => benchFloor({ rounds, share: of }),
 };
 
