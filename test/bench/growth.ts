@@ -30,8 +30,8 @@ export async function benchGrowth(options: GrowthOptions): Promise<void> {
       out.figure(`${what}: ${name}`, ratio(values));
       const first = values[0] ?? Number.NaN;
       out.line(
-        "growth",
-        `${what}: ${name}`,
+        what,
+        name,
         sizes.map((x, at) => ({ x, y: (values[at] ?? Number.NaN) / first })),
       );
     }

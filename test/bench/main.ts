@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
 import { benchCold } from "./cold.ts";
+import { benchEngines } from "./engines.ts";
 import { benchFloor } from "./floor.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchLatency } from "./latency.ts";
@@ -42,6 +43,7 @@ const programs: Readonly<Record<string, () => Promise<void>>> = {
   latency: () => benchLatency({ seconds, share: of }),
   cold: () => benchCold({ rounds }),
   growth: () => benchGrowth({ rounds, share: of }),
+  engines: () => benchEngines({ steps, parallel: 200, stored: steps }),
   floor: () => benchFloor({ rounds, share: of }),
 };
 
