@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
-import {
-  type AttributeValue,
-  BatchWriteItemCommand,
-  DynamoDBClient,
-  QueryCommand,
-  type WriteRequest,
-} from "@aws-sdk/client-dynamodb";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstream } from "@nats-io/jetstream";
 import { awsSettings } from "../../../infra/local/aws.ts";
+import { dynamoStore } from "../../../shared/tasks/dynamodb-store.ts";
+import { isTerminal } from "../../../shared/wire/index.ts";
 import type { Received } from "../../support/peer.ts";
 import { until } from "../../support/until.ts";
 import { Load } from "../load.ts";
@@ -15,8 +14,6 @@ import { say } from "../print.ts";
 import { type Grown, type GrowthRun, grown, mediansOf, OF_A_PRODUCT, roundOf } from "./measures.ts";
 
 const AGENT = "counted";
-const MAX_BATCH = 25;
-const LANES = 8;
 const PUBLISHED_AT_ONCE = 500;
 
 /** Products whose tables and streams hold so many tasks that are over, measured in turns. */
@@ -44,24 +41,11 @@ export async function growthOfTasks({ sizes, rounds }: GrowthRun): Promise<Grown
 
 /** Has the product do one task, and stores it as often under other ids as is wanted: its items and its events. */
 async function fill(load: Load, count: number): Promise<void> {
-  const { host, peer } = load.sluice;
   const taskId = await load.task();
-  const client = new DynamoDBClient(awsSettings(host.endpoints.dynamodb));
-  const { tableName } = host;
-  const items = await settled(client, tableName, taskId);
-  const events = await peer.events(taskId);
+  await settled(load, taskId);
+  const events = await load.sluice.peer.events(taskId);
   const ids = Array.from({ length: count - 1 }, () => `task_${randomBytes(12).toString("hex")}`);
-  const writes = ids.flatMap((id) => items.map((item) => put(item, id)));
-  let next = 0;
-  const lane = async () => {
-    for (let at = next; at < writes.length; at = next) {
-      next += MAX_BATCH;
-      const RequestItems = { [tableName]: writes.slice(at, at + MAX_BATCH) };
-      await client.send(new BatchWriteItemCommand({ RequestItems }));
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-  client.destroy();
+  storeCopies(join(load.sluice.dataDir, "dynamodb.sqlite"), load.sluice.host.tableName, taskId, ids);
   for (let at = 0; at < ids.length; at += PUBLISHED_AT_ONCE)
     await Promise.all(
       ids
@@ -70,22 +54,31 @@ async function fill(load: Load, count: number): Promise<void> {
     );
 }
 
-/** The items of a task that is over, once nobody need look at it any more. */
-function settled(client: DynamoDBClient, table: string, taskId: string) {
-  return until("the task is settled", async () => {
-    const { Items = [] } = await client.send(
-      new QueryCommand({
-        TableName: table,
-        KeyConditionExpression: "pk = :pk",
-        ExpressionAttributeValues: { ":pk": { S: taskId } },
-      }),
-    );
-    return Items.length > 0 && Items.every(({ dueAt }) => dueAt === undefined) ? Items : undefined;
+/** Waits until nobody need look at a task any more. */
+async function settled({ sluice }: Load, taskId: string): Promise<void> {
+  const client = new DynamoDBClient(awsSettings(sluice.host.endpoints.dynamodb));
+  const store = dynamoStore({ client: DynamoDBDocumentClient.from(client), table: sluice.host.tableName });
+  await until("the task is settled", async () => {
+    const head = await store.head(taskId);
+    return head !== undefined && isTerminal(head.state) && head.dueAt === undefined;
   });
+  client.destroy();
 }
 
-function put(item: Record<string, AttributeValue>, id: string): WriteRequest {
-  return { PutRequest: { Item: { ...item, pk: { S: id } } } };
+/** Copies a task's items in the file of DynamoDB's stand-in, as they lie there: by requests it would take minutes. */
+function storeCopies(file: string, table: string, taskId: string, ids: readonly string[]): void {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec("PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE");
+    const insert = db.prepare(
+      `INSERT INTO "${table}" (pk, sk, item_json, item_size, cached_at, hash_prefix)
+       SELECT :id, sk, replace(item_json, pk, :id), item_size, cached_at, hash_prefix FROM "${table}" WHERE pk = :of`,
+    );
+    for (const id of ids) insert.run({ id, of: taskId });
+    db.exec("COMMIT");
+  } finally {
+    db.close();
+  }
 }
 
 function copy({ sluice }: Load, event: Received, taskId: string, id: string): Promise<unknown> {
