@@ -11,6 +11,7 @@ import { benchFloor } from "./floor.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchLatency } from "./latency.ts";
 import { say } from "./print.ts";
+import { benchProfile } from "./profile.ts";
 import { benchSteps } from "./steps.ts";
 import { benchTasks } from "./tasks.ts";
 
@@ -44,6 +45,7 @@ const programs: Readonly<Record<string, () => Promise<void>>> = {
   cold: () => benchCold({ rounds }),
   growth: () => benchGrowth({ rounds, share: of }),
   engines: () => benchEngines({ steps, parallel: 200, stored: steps }),
+  profile: () => benchProfile({ share: of }),
   floor: () => benchFloor({ rounds, share: of }),
 };
 

@@ -6,7 +6,7 @@ import { print, short } from "./print.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /** Where each program leaves what it has measured last, for `npm run report`. */
-export const RESULTS = join(ROOT, ".cache/bench");
+export const RESULTS = process.env.BENCH_RESULTS ?? join(ROOT, ".cache/bench");
 
 const cell = z.union([z.string(), z.number().nullable()]);
 const point = z.object({ x: z.number(), y: z.number().nullable() });

@@ -1,0 +1,144 @@
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Load } from "./load.ts";
+import { say, short } from "./print.ts";
+import { type Where, whereIn } from "./profile/where.ts";
+import { Recording } from "./recording.ts";
+
+const AGENT = "counted";
+const IN_FLIGHT = 64;
+const TASKS = 1_500;
+const PROBE = resolve(import.meta.dirname, "profile/probe-main.ts");
+const FOLDER = resolve(import.meta.dirname, "../../.cache/bench/profiles");
+/** What takes less of a role's time is not shown. */
+const LEAST = 0.02;
+const WRITTEN_MS = 2_000;
+/** proc(5), stat: clock ticks, of which there are a hundred a second on Linux. */
+const MS_PER_TICK = 10;
+
+export interface ProfileOptions {
+  readonly share: number;
+}
+
+/** Where the processors' time goes that a task of one step takes, process by process and in each by package. */
+export async function benchProfile({ share }: ProfileOptions): Promise<void> {
+  rmSync(FOLDER, { recursive: true, force: true });
+  mkdirSync(FOLDER, { recursive: true });
+  const env = { NODE_OPTIONS: `--import ${PROBE}`, PROFILE_DIR: FOLDER };
+  const load = await Load.start(AGENT, { env });
+  try {
+    const out = new Recording("profile", load.sluice.peer.nc.info?.version);
+    const tasks = Math.max(IN_FLIGHT, Math.round(TASKS * share));
+    say("warming up …");
+    await load.run(Math.round(tasks / 2), IN_FLIGHT);
+    const roles = rolesOf(load);
+    say(`profiling ${tasks} tasks, ${IN_FLIGHT} under way …`);
+    const session = new Session();
+    session.connect();
+    await session.post("Profiler.enable");
+    await session.post("Profiler.start");
+    toAll(roles);
+    const before = roles.map(({ pids }) => cpuOf(pids));
+    await load.run(tasks, IN_FLIGHT);
+    const spent = roles.map(({ pids }, at) => cpuOf(pids) - (before[at] ?? 0));
+    const { profile } = await session.post("Profiler.stop");
+    toAll(roles);
+    await sleep(WRITTEN_MS);
+    const all = spent.reduce((sum, ms) => sum + ms, 0);
+    out.table(
+      [`A TASK, ${IN_FLIGHT} UNDER WAY`, "PROCESSES", "CPU, MS", "% OF ALL"],
+      [
+        ...roles.map(({ name, pids }, at) => {
+          const ms = spent[at] ?? 0;
+          return [name, pids.length, ms / tasks, (100 * ms) / all];
+        }),
+        ["all", "", all / tasks, 100],
+      ],
+    );
+    show(out, `${HOST}, BY PACKAGE`, whereIn(JSON.stringify(profile)), tasks);
+    for (const { name, pids, isFunction } of roles)
+      if (isFunction) show(out, `${name.toUpperCase()}, BY PACKAGE`, merged(pids.map(written)), tasks);
+    out.note(
+      "CPU: the processes' own, by /proc. By package: samples of V8's profiler by the package, or our folder, whose " +
+        "code ran; it slows them a little. The host's process also runs SQS's stand-in (fauxqs) and the tasks' sender.",
+    );
+    out.figure("cpu ms a task", all / tasks);
+    out.save();
+  } finally {
+    await load.sluice.stop();
+  }
+}
+
+const HOST = "THE HOST, SQS AND THE SENDER";
+
+interface RoleOf {
+  readonly name: string;
+  readonly pids: readonly number[];
+  readonly isFunction: boolean;
+}
+
+function rolesOf({ sluice }: Load): RoleOf[] {
+  const { host } = sluice;
+  return [
+    { name: HOST.toLowerCase(), pids: [process.pid], isFunction: false },
+    ...host
+      .functions()
+      .filter(({ pids }) => pids.length > 0)
+      .map(({ name, pids }) => ({ name: name.replace(/^.*-/, ""), pids, isFunction: true })),
+    ...host
+      .servers()
+      .map(({ name, pid }) => ({ name, pids: pid === undefined ? [] : [pid], isFunction: false })),
+    { name: "nats", pids: natsServers(), isFunction: false },
+  ];
+}
+
+/** The nats-server of this product: a child of this process. */
+function natsServers(): number[] {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .map(Number);
+  return children.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("nats-server"));
+}
+
+function toAll(roles: readonly RoleOf[]): void {
+  for (const { pids, isFunction } of roles)
+    if (isFunction) for (const pid of pids) process.kill(pid, "SIGUSR2");
+}
+
+/** What processes have computed, in milliseconds (proc(5), stat: utime and stime). */
+function cpuOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => {
+    const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "";
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return sum + (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * MS_PER_TICK;
+  }, 0);
+}
+
+function written(pid: number): Where {
+  const file = join(FOLDER, `${pid}.cpuprofile`);
+  return existsSync(file) ? whereIn(readFileSync(file, "utf8")) : new Map();
+}
+
+function merged(all: readonly Where[]): Where {
+  const sum = new Map<string, number>();
+  for (const where of all) for (const [kind, ms] of where) sum.set(kind, (sum.get(kind) ?? 0) + ms);
+  return sum;
+}
+
+function show(out: Recording, title: string, where: Where, tasks: number): void {
+  const sorted = [...where].sort(([, a], [, b]) => b - a);
+  const all = sorted.reduce((sum, [, ms]) => sum + ms, 0);
+  const rows = sorted.filter(([, ms]) => ms >= LEAST * all);
+  const rest = all - rows.reduce((sum, [, ms]) => sum + ms, 0);
+  out.table(
+    [title, "MS A TASK", "%"],
+    [...rows, ["all others", rest] as const].map(([kind, ms]) => [
+      kind,
+      short(ms / tasks),
+      short((100 * ms) / all),
+    ]),
+  );
+}
