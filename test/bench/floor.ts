@@ -1,3 +1,4 @@
+import { cpuOf, natsServers } from "./cpu.ts";
 import { Crew, EXECUTOR } from "./floor/crew.ts";
 import { invocationsPerSecond } from "./floor/invocations.ts";
 import type { PartCall, Way } from "./floor/orders.ts";
@@ -36,6 +37,8 @@ const NAMES: Readonly<Record<Doer, string>> = {
 interface Round {
   readonly perSecond: number;
   readonly ms: number;
+  /** Of processor time, a task. */
+  readonly cpuMs: number;
   readonly requests: Readonly<Record<string, number>>;
 }
 
@@ -161,6 +164,8 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
       "OF THE BOUND",
       "MS, MEDIAN",
       "PRODUCT / THIS",
+      "CPU, MS A TASK",
+      "PRODUCT / THIS",
       "SQS SENDS",
       "RECEIVES",
       "REMOVALS",
@@ -174,6 +179,8 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
         perSecond / bound,
         median(all[doer].map(({ ms }) => ms)),
         ratio(doer, ({ ms }) => ms),
+        median(all[doer].map(({ cpuMs }) => cpuMs)),
+        ratio(doer, ({ cpuMs }) => cpuMs),
         ...["SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch"].map((name) => requests(doer, name)),
       ];
     }),
@@ -187,6 +194,10 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
       `latency ${inFlight} product/${doer}`,
       ratio(doer, ({ ms }) => ms),
     );
+    out.figure(
+      `cpu ${inFlight} product/${doer}`,
+      ratio(doer, ({ cpuMs }) => cpuMs),
+    );
   }
 }
 
@@ -196,12 +207,16 @@ async function once({ load, crew, traffic, tasks, inFlight }: Comparison, doer: 
   // What still waits for the way of before is answered in it.
   await load.run(Math.min(inFlight, tasks), inFlight, asking);
   traffic.take();
-  const began = performance.now();
+  const parts = load.sluice.host.servers().flatMap(({ pid }) => pid ?? []);
+  const own = doer === "product" ? load.sluice.host.functions().flatMap(({ pids }) => pids) : crew.pids;
+  const pids = [process.pid, ...natsServers(), ...parts, ...own];
+  const [began, cpu] = [performance.now(), cpuOf(pids)];
   const seen: Seen[] = await load.run(tasks, inFlight, asking);
   const seconds = (performance.now() - began) / 1_000;
   return {
     perSecond: tasks / seconds,
     ms: median(seen.map(({ result }) => result)),
+    cpuMs: (cpuOf(pids) - cpu) / tasks,
     requests: traffic.take(),
   };
 }

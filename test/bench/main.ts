@@ -31,7 +31,7 @@ const { values, positionals } = parseArgs({
     tasks: { type: "string", default: "200" },
     "in-flight": { type: "string", default: "64" },
     steps: { type: "string", default: "3000" },
-    rounds: { type: "string", default: "5" },
+    rounds: { type: "string" },
     seconds: { type: "string", default: "12" },
     share: { type: "string", default: "1" },
   },
@@ -40,13 +40,13 @@ const { tasks, "in-flight": inFlight, steps, rounds, seconds, share: of } = opti
 
 const programs: Readonly<Record<string, () => Promise<void>>> = {
   tasks: () => benchTasks({ tasks, inFlight }),
-  steps: () => benchSteps({ steps, rounds }),
+  steps: () => benchSteps({ steps, rounds: rounds ?? 5 }),
   latency: () => benchLatency({ seconds, share: of }),
-  cold: () => benchCold({ rounds }),
-  growth: () => benchGrowth({ rounds, share: of }),
+  cold: () => benchCold({ rounds: rounds ?? 5 }),
+  growth: () => benchGrowth({ rounds: rounds ?? 3, share: of }),
   engines: () => benchEngines({ steps, parallel: 200, stored: steps }),
   profile: () => benchProfile({ share: of }),
-  floor: () => benchFloor({ rounds, share: of }),
+  floor: () => benchFloor({ rounds: rounds ?? 3, share: of }),
 };
 
 const names = positionals.length > 0 ? positionals : Object.keys(programs);

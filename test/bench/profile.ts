@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { cpuOf, natsServers } from "./cpu.ts";
 import { Load } from "./load.ts";
 import { say, short } from "./print.ts";
 import { type Where, whereIn } from "./profile/where.ts";
@@ -15,8 +16,6 @@ const FOLDER = resolve(import.meta.dirname, "../../.cache/bench/profiles");
 /** What takes less of a role's time is not shown. */
 const LEAST = 0.02;
 const WRITTEN_MS = 2_000;
-/** proc(5), stat: clock ticks, of which there are a hundred a second on Linux. */
-const MS_PER_TICK = 10;
 
 export interface ProfileOptions {
   readonly share: number;
@@ -94,27 +93,9 @@ function rolesOf({ sluice }: Load): RoleOf[] {
   ];
 }
 
-/** The nats-server of this product: a child of this process. */
-function natsServers(): number[] {
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8")
-    .trim()
-    .split(" ")
-    .map(Number);
-  return children.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("nats-server"));
-}
-
 function toAll(roles: readonly RoleOf[]): void {
   for (const { pids, isFunction } of roles)
     if (isFunction) for (const pid of pids) process.kill(pid, "SIGUSR2");
-}
-
-/** What processes have computed, in milliseconds (proc(5), stat: utime and stime). */
-function cpuOf(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => {
-    const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "";
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return sum + (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * MS_PER_TICK;
-  }, 0);
 }
 
 function written(pid: number): Where {

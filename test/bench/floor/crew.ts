@@ -7,6 +7,8 @@ import { build } from "esbuild";
 import { MODULE_BANNER } from "../../../infra/bundle.ts";
 import { awsSettings } from "../../../infra/local/aws.ts";
 import type { Load } from "../load.ts";
+import { bareClient, type Client, sdkClient, type Targets } from "./client.ts";
+import { Feeder } from "./feeder.ts";
 import { type Assignment, type Order, type PartCall, type Role, report, type Way } from "./orders.ts";
 import type { Script } from "./script.ts";
 
@@ -16,6 +18,8 @@ export const EXECUTOR = "acme-floored";
 const HERE = import.meta.dirname;
 const PROGRAM = resolve(HERE, "../../../.cache/bench/floor-process.mjs");
 const DURABLE = "floor";
+/** As the stack declares: tasks are admitted by tens, and worked on one by one. */
+const MAX_BATCH = 10;
 
 /** How many processes of each role. */
 export type Sizes = Readonly<Record<Role, number>>;
@@ -23,8 +27,13 @@ export type Sizes = Readonly<Record<Role, number>>;
 /** The processes of the floor, over the parts of a running product and queues of their own. */
 export class Crew {
   readonly #members: { readonly role: Role; readonly child: ChildProcess }[] = [];
+  readonly #clients: Readonly<Record<Way, Client>>;
+  #feeders: readonly Feeder[] = [];
+  #way: Way = "bare";
 
-  private constructor() {}
+  private constructor(targets: Targets) {
+    this.#clients = { sdk: sdkClient(targets), bare: bareClient(targets) };
+  }
 
   static async start({ sluice }: Load, script: Script, sizes: Sizes): Promise<Crew> {
     const { host, nats, peer } = sluice;
@@ -48,17 +57,19 @@ export class Crew {
       script: renamed(script),
     };
     await bundle();
-    const crew = new Crew();
+    const crew = new Crew({ dynamodb, sqs });
     const roles = ["bridge", "admit", "work", "measure"] as const;
     const all = roles.flatMap((role) => Array<Role>(sizes[role]).fill(role));
     // A few at a time: starting is what a processor has to do.
     for (let at = 0; at < all.length; at += 4)
       await Promise.all(all.slice(at, at + 4).map((role) => crew.#start({ ...assignment, role })));
+    crew.#feed(assignment);
     return crew;
   }
 
   /** Has all calls made in this way from now on. */
   use(way: Way): void {
+    this.#way = way;
     for (const { child } of this.#members) tell(child, { way });
   }
 
@@ -76,8 +87,22 @@ export class Crew {
     return (count * measuring.length) / (Math.max(...took) / 1_000);
   }
 
+  get pids(): number[] {
+    return this.#members.flatMap(({ child }) => child.pid ?? []);
+  }
+
   stop(): void {
+    for (const feeder of this.#feeders) feeder.stop();
     for (const { child } of this.#members) child.kill("SIGKILL");
+  }
+
+  #feed({ tasksQueueUrl, workQueueUrl }: Pick<Assignment, "tasksQueueUrl" | "workQueueUrl">): void {
+    const children = (of: Role) => this.#members.filter(({ role }) => role === of).map(({ child }) => child);
+    const client = () => this.#clients[this.#way];
+    this.#feeders = [
+      new Feeder({ queueUrl: tasksQueueUrl, most: MAX_BATCH, children: children("admit"), client }),
+      new Feeder({ queueUrl: workQueueUrl, most: 1, children: children("work"), client }),
+    ];
   }
 
   async #start(assignment: Assignment): Promise<void> {

@@ -30,12 +30,13 @@ const parts = z.enum(["put", "update", "queue", "queueTen", "publish", "ack"]);
 /** What of a part's capacity is measured. */
 export type PartCall = z.infer<typeof parts>;
 
-/** What is told later: to make calls in another way, or to make many of one kind and tell how long it took. */
+/** What is told later: to make calls in another way, to take messages, or to make many calls and tell how long it took. */
 export const order = z.union([
   z.object({ way: ways }),
+  z.object({ take: z.array(z.string()) }),
   z.object({ measure: parts, count: z.int(), lanes: z.int(), mark: z.string() }),
 ]);
 export type Order = z.infer<typeof order>;
 
-/** What a process says: that it is ready, or how long calls took. */
+/** What a process says: that it is ready for more, or how long calls took. */
 export const report = z.union([z.object({ ready: z.literal(true) }), z.object({ ms: z.number() })]);
