@@ -21,7 +21,7 @@ const options = z.object({
   tasks: count,
   "in-flight": count,
   steps: count,
-  rounds: count,
+  rounds: z.union([z.undefined(), count]).optional(),
   seconds: count,
   share,
 });
