@@ -60,7 +60,7 @@ test("the floor still makes the calls that the product makes", () => {
     );
     assert.equal(status, 0, stderr);
     const { tables, figures } = recorded.parse(JSON.parse(readFileSync(join(folder, "floor.json"), "utf8")));
-    assert.equal(tables.length, 4);
+    assert.equal(tables.length, 7);
     assert.ok((figures["throughput 256 product/bare"] ?? 0) > 0);
   } finally {
     rmSync(folder, { recursive: true });

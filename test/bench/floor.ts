@@ -25,6 +25,8 @@ export interface FloorOptions {
   readonly share: number;
 }
 
+const ROLES = ["bridge", "admit", "work"] as const;
+
 /** What does the tasks of a round. */
 type Doer = "product" | Way;
 const DOERS: readonly Doer[] = ["product", "sdk", "bare"];
@@ -37,8 +39,8 @@ const NAMES: Readonly<Record<Doer, string>> = {
 interface Round {
   readonly perSecond: number;
   readonly ms: number;
-  /** Of processor time, a task. */
-  readonly cpuMs: number;
+  /** Of processor time, a task, by what the processes are for. */
+  readonly cpu: ReadonlyMap<string, number>;
   readonly requests: Readonly<Record<string, number>>;
 }
 
@@ -179,11 +181,19 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
         perSecond / bound,
         median(all[doer].map(({ ms }) => ms)),
         ratio(doer, ({ ms }) => ms),
-        median(all[doer].map(({ cpuMs }) => cpuMs)),
-        ratio(doer, ({ cpuMs }) => cpuMs),
+        median(all[doer].map(cpuMs)),
+        ratio(doer, cpuMs),
         ...["SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch"].map((name) => requests(doer, name)),
       ];
     }),
+  );
+  const names = Array.from(all.product[0]?.cpu.keys() ?? []);
+  out.table(
+    [`${inFlight} UNDER WAY, CPU, MS A TASK`, ...names.map((name) => name.toUpperCase())],
+    DOERS.map((doer) => [
+      NAMES[doer],
+      ...names.map((name) => median(all[doer].map(({ cpu }) => cpu.get(name) ?? 0))),
+    ]),
   );
   for (const doer of ["sdk", "bare"] as const) {
     out.figure(
@@ -194,10 +204,7 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
       `latency ${inFlight} product/${doer}`,
       ratio(doer, ({ ms }) => ms),
     );
-    out.figure(
-      `cpu ${inFlight} product/${doer}`,
-      ratio(doer, ({ cpuMs }) => cpuMs),
-    );
+    out.figure(`cpu ${inFlight} product/${doer}`, ratio(doer, cpuMs));
   }
 }
 
@@ -207,16 +214,37 @@ async function once({ load, crew, traffic, tasks, inFlight }: Comparison, doer: 
   // What still waits for the way of before is answered in it.
   await load.run(Math.min(inFlight, tasks), inFlight, asking);
   traffic.take();
-  const parts = load.sluice.host.servers().flatMap(({ pid }) => pid ?? []);
-  const own = doer === "product" ? load.sluice.host.functions().flatMap(({ pids }) => pids) : crew.pids;
-  const pids = [process.pid, ...natsServers(), ...parts, ...own];
-  const [began, cpu] = [performance.now(), cpuOf(pids)];
+  const processes = processesOf(load, doer === "product" ? undefined : crew);
+  const before = processes.map(([, pids]) => cpuOf(pids));
+  const began = performance.now();
   const seen: Seen[] = await load.run(tasks, inFlight, asking);
   const seconds = (performance.now() - began) / 1_000;
   return {
     perSecond: tasks / seconds,
     ms: median(seen.map(({ result }) => result)),
-    cpuMs: (cpuOf(pids) - cpu) / tasks,
+    cpu: new Map(processes.map(([name, pids], at) => [name, (cpuOf(pids) - (before[at] ?? 0)) / tasks])),
     requests: traffic.take(),
   };
+}
+
+type Processes = readonly (readonly [name: string, pids: readonly number[]])[];
+
+/** The processes that do a task's work, by what they are for: the crew's or else the product's. */
+function processesOf({ sluice }: Load, crew: Crew | undefined): Processes {
+  const { host } = sluice;
+  const functions = ROLES.map((role) => {
+    const ofProduct = host.functions().filter(({ name }) => name.endsWith(role));
+    return [role, crew?.pids(role) ?? ofProduct.flatMap(({ pids }) => pids)] as const;
+  });
+  const dynamodb = host.servers().flatMap(({ pid }) => pid ?? []);
+  return [
+    ["host, SQS, sender", [process.pid]],
+    ...functions,
+    ["DynamoDB", dynamodb],
+    ["NATS", natsServers()],
+  ];
+}
+
+function cpuMs({ cpu }: Round): number {
+  return Array.from(cpu.values()).reduce((sum, ms) => sum + ms, 0);
 }

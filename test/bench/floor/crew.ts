@@ -87,8 +87,8 @@ export class Crew {
     return (count * measuring.length) / (Math.max(...took) / 1_000);
   }
 
-  get pids(): number[] {
-    return this.#members.flatMap(({ child }) => child.pid ?? []);
+  pids(of: Role): number[] {
+    return this.#members.filter(({ role }) => role === of).flatMap(({ child }) => child.pid ?? []);
   }
 
   stop(): void {
