@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { cpuOf, natsServers } from "./cpu.ts";
 import { Load } from "./load.ts";
 import { say, short } from "./print.ts";
-import { type Where, whereIn } from "./profile/where.ts";
+import { byFamily, type Where, whereIn } from "./profile/where.ts";
 import { Recording } from "./recording.ts";
 
 const AGENT = "counted";
@@ -13,8 +13,9 @@ const IN_FLIGHT = 64;
 const TASKS = 1_500;
 const PROBE = resolve(import.meta.dirname, "profile/probe-main.ts");
 const FOLDER = resolve(import.meta.dirname, "../../.cache/bench/profiles");
-/** What takes less of a role's time is not shown. */
-const LEAST = 0.02;
+/** How many packages are shown of these roles. */
+const MOST = 15;
+const SHOWN = new Set(["host", "work"]);
 const WRITTEN_MS = 2_000;
 
 export interface ProfileOptions {
@@ -56,12 +57,18 @@ export async function benchProfile({ share }: ProfileOptions): Promise<void> {
         ["all", "", all / tasks, 100],
       ],
     );
-    show(out, `${HOST}, BY PACKAGE`, whereIn(JSON.stringify(profile)), tasks);
-    for (const { name, pids, isFunction } of roles)
-      if (isFunction) show(out, `${name.toUpperCase()}, BY PACKAGE`, merged(pids.map(written)), tasks);
+    const places: readonly (readonly [name: string, where: Where])[] = [
+      ["host", whereIn(JSON.stringify(profile))],
+      ...roles
+        .filter(({ isFunction }) => isFunction)
+        .map(({ name, pids }) => [name, merged(pids.map(written))] as const),
+    ];
+    showFamilies(out, places);
+    for (const [name, where] of places) if (SHOWN.has(name)) showPackages(out, name, where);
     out.note(
-      "CPU: the processes' own, by /proc. By package: samples of V8's profiler by the package, or our folder, whose " +
-        "code ran; it slows them a little. The host's process also runs SQS's stand-in (fauxqs) and the tasks' sender.",
+      "CPU: the processes' own, by /proc. Shares: samples of V8's profiler by the package, or our folder, whose code " +
+        "ran. While others use the processors as well, what waits for them counts where it waited. The host's process also " +
+        "runs SQS's stand-in (fauxqs) and the tasks' sender.",
     );
     out.figure("cpu ms a task", all / tasks);
     out.save();
@@ -109,17 +116,27 @@ function merged(all: readonly Where[]): Where {
   return sum;
 }
 
-function show(out: Recording, title: string, where: Where, tasks: number): void {
-  const sorted = [...where].sort(([, a], [, b]) => b - a);
-  const all = sorted.reduce((sum, [, ms]) => sum + ms, 0);
-  const rows = sorted.filter(([, ms]) => ms >= LEAST * all);
-  const rest = all - rows.reduce((sum, [, ms]) => sum + ms, 0);
+function showFamilies(out: Recording, places: readonly (readonly [name: string, where: Where])[]): void {
+  const shares = places.map(([, where]) => sharesOf(byFamily(where)));
+  const families = [...new Set(shares.flatMap((share) => [...share.keys()]))];
+  const first = (family: string) => shares.at(-1)?.get(family) ?? 0;
   out.table(
-    [title, "MS A TASK", "%"],
-    [...rows, ["all others", rest] as const].map(([kind, ms]) => [
-      kind,
-      short(ms / tasks),
-      short((100 * ms) / all),
-    ]),
+    ["% OF A ROLE'S TIME", ...places.map(([name]) => name.toUpperCase())],
+    families
+      .sort((a, b) => first(b) - first(a))
+      .map((family) => [family, ...shares.map((share) => short(share.get(family) ?? 0))]),
   );
+}
+
+function showPackages(out: Recording, name: string, where: Where): void {
+  const shares = Array.from(sharesOf(where)).sort(([, a], [, b]) => b - a);
+  out.table(
+    [`${name.toUpperCase()}: THE FIRST ${MOST}`, "%"],
+    shares.slice(0, MOST).map(([kind, share]) => [kind, short(share)]),
+  );
+}
+
+function sharesOf(where: Where): Where {
+  const all = Array.from(where.values()).reduce((sum, ms) => sum + ms, 0);
+  return new Map(Array.from(where, ([kind, ms]) => [kind, (100 * ms) / all]));
 }

@@ -23,7 +23,8 @@ const profile = z.object({
 /** How long a process has computed in code of one kind, in milliseconds, by the kind's name. */
 export type Where = ReadonlyMap<string, number>;
 
-const IDLE = new Set(["(idle)"]);
+/** No work of the process: waiting, and what the profiler's own session has Node.js note of each request. */
+const NOT_ITS_OWN = new Set(["(idle)", "Node.js inspector"]);
 const US_PER_MS = 1_000;
 
 /** Where a CPU profile's samples lie: by package, by our own folder, or by Node.js's own module. */
@@ -33,10 +34,39 @@ export function whereIn(text: string): Where {
   const spent = new Map<string, number>();
   for (const [at, id] of samples.entries()) {
     const kind = kinds.get(id) ?? "unknown";
-    if (IDLE.has(kind)) continue;
+    if (NOT_ITS_OWN.has(kind)) continue;
     spent.set(kind, (spent.get(kind) ?? 0) + (timeDeltas[at] ?? 0) / US_PER_MS);
   }
   return spent;
+}
+
+const FAMILIES: readonly (readonly [family: string, kind: RegExp])[] = [
+  ["AWS SDK", /^(@aws-sdk|@smithy|@aws-crypto|@aws)\//],
+  ["NATS client", /^@nats-io\//],
+  ["middy, Powertools", /^(@middy|@aws-lambda-powertools)\//],
+  ["zod", /^zod$/],
+  [
+    "fauxqs, fastify",
+    /^(fauxqs|fastify|find-my-way|light-my-request|avvio|secure-json-parse|valibot|toad-cache)$/,
+  ],
+  [
+    "sockets and files",
+    /^native (writev|write\w*|read\w*|shutdown|connect|open|fstat|close|run|all|get|exec)$/,
+  ],
+  ["Node.js", /^(Node\.js |native )/],
+  ["garbage collection", /^\(garbage collector\)$/],
+  ["V8", /^\(/],
+  ["Sluice", /^sluice /],
+];
+
+/** The same, taken together by who has made it. */
+export function byFamily(where: Where): Where {
+  const families = new Map<string, number>();
+  for (const [kind, ms] of where) {
+    const [family] = FAMILIES.find(([, pattern]) => pattern.test(kind)) ?? ["other packages"];
+    families.set(family, (families.get(family) ?? 0) + ms);
+  }
+  return families;
 }
 
 interface Frame {
