@@ -13,7 +13,7 @@ export const ROOT = resolve(import.meta.dirname, "..");
 /** Where the modules live that exist in bundles only (shared/config/virtual.d.ts). */
 const NAMESPACE = "sluice-modules";
 /** Some dependencies are CommonJS and require Node's own modules, which an ES module cannot do by itself. */
-const BANNER = `import{createRequire as sluiceRequire}from"node:module";const require=sluiceRequire(import.meta.url);`;
+export const MODULE_BANNER = `import{createRequire as sluiceRequire}from"node:module";const require=sluiceRequire(import.meta.url);`;
 
 export interface BundleOptions {
   /** What `sluice:deployment` is. */
@@ -80,7 +80,7 @@ async function bundleFunction(name: FunctionName, options: BundleOptions): Promi
     sourcemap: "linked",
     sourcesContent: false,
     legalComments: "none",
-    banner: { js: BANNER },
+    banner: { js: MODULE_BANNER },
     plugins: [sluiceModules(options, root)],
     logLevel: "silent",
   });

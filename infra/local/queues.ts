@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Socket } from "node:net";
+import { DatabaseSync } from "node:sqlite";
 import { CreateBucketCommand, HeadBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import {
   ChangeMessageVisibilityCommand,
@@ -26,6 +27,7 @@ export class Queues {
 
   static async start(folder: string): Promise<Queues> {
     subscribe("fastify.initialization", takeLargeBodies);
+    using _ = lightCommits();
     try {
       const server = await startFauxqs({
         port: 0,
@@ -125,6 +127,25 @@ function refuseStrangers(message: unknown, port: number): void {
     typeof message === "object" && message !== null && "socket" in message ? message.socket : undefined;
   if (!(socket instanceof Socket) || socket.localPort !== port) return;
   if (!/^(::1|(::ffff:)?127\.)/.test(socket.remoteAddress ?? "")) socket.destroy();
+}
+
+/**
+ * fauxqs 2.4.1 writes each message three times, each time waiting for the disk, and this process with it. A commit
+ * that the kernel has taken outlives this process; only a machine that fails can lose the last ones, and the file
+ * stays whole (SQLite: "PRAGMA synchronous", NORMAL with a write-ahead log). It cannot be told so: what it opens here
+ * is.
+ */
+function lightCommits(): Disposable {
+  const { exec } = DatabaseSync.prototype;
+  DatabaseSync.prototype.exec = function (sql) {
+    exec.call(this, sql);
+    if (sql === "PRAGMA journal_mode = WAL") exec.call(this, "PRAGMA synchronous = NORMAL");
+  };
+  return {
+    [Symbol.dispose]() {
+      DatabaseSync.prototype.exec = exec;
+    },
+  };
 }
 
 /** fauxqs 2.4.1 takes bodies of up to 11 MiB and cannot be told otherwise, except where its server is made. */

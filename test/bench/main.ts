@@ -5,26 +5,48 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { benchCold } from "./cold.ts";
+import { benchEngines } from "./engines.ts";
+import { benchFloor } from "./floor.ts";
+import { benchGrowth } from "./growth.ts";
+import { benchLatency } from "./latency.ts";
 import { say } from "./print.ts";
+import { benchProfile } from "./profile.ts";
 import { benchSteps } from "./steps.ts";
 import { benchTasks } from "./tasks.ts";
 
 const count = z.coerce.number().int().min(1);
-const options = z.object({ tasks: count, "in-flight": count, steps: count, rounds: count });
+const share = z.coerce.number().positive();
+const options = z.object({
+  tasks: count,
+  "in-flight": count,
+  steps: count,
+  rounds: z.union([z.undefined(), count]).optional(),
+  seconds: count,
+  share,
+});
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     tasks: { type: "string", default: "200" },
     "in-flight": { type: "string", default: "64" },
     steps: { type: "string", default: "3000" },
-    rounds: { type: "string", default: "5" },
+    rounds: { type: "string" },
+    seconds: { type: "string", default: "12" },
+    share: { type: "string", default: "1" },
   },
 });
-const { tasks, "in-flight": inFlight, steps, rounds } = options.parse(values);
+const { tasks, "in-flight": inFlight, steps, rounds, seconds, share: of } = options.parse(values);
 
 const programs: Readonly<Record<string, () => Promise<void>>> = {
   tasks: () => benchTasks({ tasks, inFlight }),
-  steps: () => benchSteps({ steps, rounds }),
+  steps: () => benchSteps({ steps, rounds: rounds ?? 5 }),
+  latency: () => benchLatency({ seconds, share: of }),
+  cold: () => benchCold({ rounds: rounds ?? 5 }),
+  growth: () => benchGrowth({ rounds: rounds ?? 3, share: of }),
+  engines: () => benchEngines({ steps, parallel: 200, stored: steps }),
+  profile: () => benchProfile({ share: of }),
+  floor: () => benchFloor({ rounds: rounds ?? 3, share: of }),
 };
 
 const names = positionals.length > 0 ? positionals : Object.keys(programs);

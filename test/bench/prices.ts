@@ -1,5 +1,5 @@
 import { FUNCTION_SIZES } from "../../infra/sizes.ts";
-import { print } from "./print.ts";
+import type { Recording } from "./recording.ts";
 import type { Units } from "./steps.ts";
 
 /** List prices in US dollars, without a free tier. */
@@ -28,7 +28,10 @@ const MILLION = 1_000_000;
 const dollars = (amount: number) => `$${amount.toFixed(2)}`;
 
 /** Prints what a million tasks of one step cost by public prices, with the arithmetic. */
-export function costOfMillion({ task, step }: { readonly task: Units; readonly step: Units }): void {
+export function costOfMillion(
+  out: Recording,
+  { task, step }: { readonly task: Units; readonly step: Units },
+): void {
   const { date, region, writeUnits, readUnits, sqsRequests, invocations, gbSecond } = PRICES;
   const row = (what: string, million: number, price: number, unit: string) =>
     [what, `${million} M ${unit} × $${price} a million`, million * price] as const;
@@ -39,7 +42,7 @@ export function costOfMillion({ task, step }: { readonly task: Units; readonly s
     row("Lambda, invocations", MESSAGES, invocations, "invocations"),
   ];
   const sum = rows.reduce((all, [, , amount]) => all + amount, 0);
-  print(
+  out.table(
     [`A MILLION TASKS OF ONE STEP, ${region}, ${date}`, "ARITHMETIC", "US$"],
     [...rows, ["all of them", "", sum] as const].map(([what, how, amount]) => [what, how, dollars(amount)]),
   );
@@ -47,7 +50,7 @@ export function costOfMillion({ task, step }: { readonly task: Units; readonly s
   const gb = (mb: number) => mb / MB_PER_GB;
   const tenMs = gb(work.memoryMb) * 0.01 * MILLION * gbSecond;
   const listening = gb(bridge.memoryMb) * MONTH_SEC * gbSecond;
-  console.log(
+  out.note(
     [
       `Each further step: ${step.writes} write units, ${dollars(step.writes * writeUnits)} a million.`,
       `In addition, the time that handlers take: ${dollars(tenMs)} for each 10 ms of a million tasks`,

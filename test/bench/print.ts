@@ -1,10 +1,4 @@
-import { readFileSync } from "node:fs";
-import { cpus, loadavg, release, totalmem, type } from "node:os";
-import { join, resolve } from "node:path";
-import * as z from "zod";
 import { table } from "../../cli/table.ts";
-
-const ROOT = resolve(import.meta.dirname, "../..");
 
 /** Says what is being done, beside the tables. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -40,22 +34,4 @@ export function percentile(values: readonly number[], share: number): number {
 
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
-}
-
-/** When, on what machine and with which versions it is measured. */
-export function header(nats: string | undefined): void {
-  const [cpu] = cpus();
-  console.log(new Date().toISOString());
-  console.log(
-    `${cpus().length} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}`,
-  );
-  // Where others compute too, times are theirs as well.
-  console.log(`load average ${short(loadavg()[0] ?? Number.NaN)} before it began`);
-  const parts = [version("@dynoxide/linux-x64"), version("fauxqs")];
-  console.log(`Node.js ${process.versions.node}, nats-server ${nats ?? "unknown"}, ${parts.join(", ")}`);
-}
-
-function version(name: string): string {
-  const file = join(ROOT, "node_modules", name, "package.json");
-  return `${name} ${z.object({ version: z.string() }).parse(JSON.parse(readFileSync(file, "utf8"))).version}`;
 }

@@ -1,4 +1,4 @@
-import { print } from "./print.ts";
+import type { Recording } from "./recording.ts";
 
 /** A figure that others have published of their engine. */
 interface Published {
@@ -70,16 +70,19 @@ const LIMITS: readonly (readonly [engine: string, limit: string, source: string]
 ];
 
 /** Prints what was measured here beside what others have published. */
-export function printPublished(ours: {
-  readonly steps: number;
-  readonly stepMs: number;
-  readonly parallel: number;
-  readonly parallelMs: number;
-  readonly replayMs: number;
-}): void {
+export function printPublished(
+  out: Recording,
+  ours: {
+    readonly steps: number;
+    readonly stepMs: number;
+    readonly parallel: number;
+    readonly parallelMs: number;
+    readonly replayMs: number;
+  },
+): void {
   const here = "this run, this machine";
   const ms = (value: number) => `${value.toFixed(value < 1 ? 3 : 1)} ms`;
-  print(
+  out.table(
     ["ENGINE", "WHAT", "FIGURE", "SOURCE"],
     [
       ["Sluice", `a step of ${ours.steps}, median`, ms(ours.stepMs), here],
@@ -88,12 +91,12 @@ export function printPublished(ours: {
       ...PUBLISHED.map(({ engine, what, figure, source }) => [engine, what, figure, source]),
     ],
   );
-  console.log(
+  out.note(
     "The others' figures were measured by others, on other machines, most over a network and with what a cloud adds;\n" +
       "ours over a table's stand-in on this machine. In a region each of our steps waits for one PutItem. They tell the\n" +
       "order of magnitude, and not who is faster.",
   );
-  print(
+  out.table(
     ["ENGINE", "LIMIT OF ONE EXECUTION", "SOURCE"],
     [["Sluice", "none by number of steps; 10,000 are tested", "test/steps/large.test.ts"], ...LIMITS],
   );

@@ -1,8 +1,9 @@
 import { Meter, ofPart, usageOf } from "../support/meter.ts";
 import { Ground } from "./ground.ts";
 import { costOfMillion } from "./prices.ts";
-import { header, median, percentile, print, say } from "./print.ts";
+import { median, percentile, say } from "./print.ts";
 import { printPublished } from "./published.ts";
+import { Recording } from "./recording.ts";
 
 const PARALLEL = 200;
 const STORED = [10, 1_000, 10_000];
@@ -16,16 +17,17 @@ export interface StepsOptions {
 /** What steps cost and how long they take, and what is gone through again after a wait. */
 export async function benchSteps({ steps, rounds }: StepsOptions): Promise<void> {
   const ground = await Ground.start();
+  const out = new Recording("steps", ground.world.peer.nc.info?.version);
   try {
-    header(ground.world.peer.nc.info?.version);
-    const stepMs = await sequential(ground, steps);
-    const parallelMs = await parallel(ground, rounds);
-    const replayMs = await replay(ground, rounds);
-    printPublished({ steps, stepMs, parallelMs, parallel: PARALLEL, replayMs });
+    const stepMs = await sequential(out, ground, steps);
+    const parallelMs = await parallel(out, ground, rounds);
+    const replayMs = await replay(out, ground, rounds);
+    printPublished(out, { steps, stepMs, parallelMs, parallel: PARALLEL, replayMs });
   } finally {
     await ground.stop();
   }
-  costOfMillion(await units());
+  costOfMillion(out, await units(out));
+  out.save();
 }
 
 /** What this process has computed since, in milliseconds: it tells more than the time where others compute too. */
@@ -39,7 +41,7 @@ function mean(values: readonly number[]): number {
 }
 
 /** @returns the median of a step, in milliseconds */
-async function sequential(ground: Ground, steps: number): Promise<number> {
+async function sequential(out: Recording, ground: Ground, steps: number): Promise<number> {
   say(`${steps} steps, one after the other …`);
   const took: number[] = [];
   const busy: number[] = [];
@@ -57,7 +59,7 @@ async function sequential(ground: Ground, steps: number): Promise<number> {
     ...[0.5, 0.95, 0.99, 1].map((share) => percentile(took.slice(...slice), share)),
     mean(busy.slice(...slice)),
   ];
-  print(
+  out.table(
     [`${steps} STEPS OF ONE TASK, MS A STEP`, "P50", "P95", "P99", "MAX", "CPU"],
     [row("all", 0), row(`the first ${tenth}`, 0, tenth), row(`the last ${tenth}`, -tenth)],
   );
@@ -65,7 +67,7 @@ async function sequential(ground: Ground, steps: number): Promise<number> {
 }
 
 /** @returns the median of all steps together, in milliseconds */
-async function parallel(ground: Ground, rounds: number): Promise<number> {
+async function parallel(out: Recording, ground: Ground, rounds: number): Promise<number> {
   say(`${PARALLEL} steps at once, ${rounds} times …`);
   const took: number[] = [];
   const entries: number[] = [];
@@ -79,7 +81,7 @@ async function parallel(ground: Ground, rounds: number): Promise<number> {
     // The last entry is the end's.
     entries.push(((await ground.world.store.last(taskId))?.place ?? 0) - 1);
   }
-  print(
+  out.table(
     [`${PARALLEL} STEPS AT ONCE`, "MEDIAN"],
     [
       ["all of them, ms", median(took)],
@@ -91,7 +93,7 @@ async function parallel(ground: Ground, rounds: number): Promise<number> {
 }
 
 /** @returns the medians of what is gone through again for each stored entry at the largest journal, in milliseconds */
-async function replay(ground: Ground, rounds: number): Promise<number> {
+async function replay(out: Recording, ground: Ground, rounds: number): Promise<number> {
   const rows: number[][] = [];
   let perEntry = Number.NaN;
   for (const stored of STORED) {
@@ -121,7 +123,7 @@ async function replay(ground: Ground, rounds: number): Promise<number> {
     const cpu = median(busy);
     rows.push([stored, median(read), median(replayed), all, perEntry * 1_000, cpu, (cpu / stored) * 1_000]);
   }
-  print(
+  out.table(
     ["STORED STEPS", "CLAIM, READ, MS", "HANDLER AGAIN, MS", "BOTH, MS", "EACH, µS", "CPU, MS", "EACH, µS"],
     rows,
   );
@@ -135,7 +137,7 @@ export interface Units {
 }
 
 /** What a task of one step and each further step ask of the table, counted on the way. */
-async function units(): Promise<{ readonly task: Units; readonly step: Units }> {
+async function units(out: Recording): Promise<{ readonly task: Units; readonly step: Units }> {
   const MORE = 10;
   const meter = new Meter();
   const ground = await Ground.start({ route: meter.route });
@@ -157,7 +159,7 @@ async function units(): Promise<{ readonly task: Units; readonly step: Units }> 
       writes: (more.writes - task.writes) / MORE,
       reads: (more.reads - task.reads) / MORE,
     };
-    print(
+    out.table(
       ["AT THE TABLE", "REQUESTS", "WRITE UNITS", "READ UNITS"],
       [
         ["a task with one step", task.requests, task.writes, task.reads],

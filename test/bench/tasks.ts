@@ -1,6 +1,7 @@
 import { Meter, ofPart, usageOf } from "../support/meter.ts";
 import { Load, type Seen } from "./load.ts";
-import { header, percentile, print, say, short } from "./print.ts";
+import { percentile, say, short } from "./print.ts";
+import { Recording } from "./recording.ts";
 
 const WARM_UP = 20;
 
@@ -11,16 +12,17 @@ export interface TasksOptions {
 
 /** What a task of one step costs and how long it takes, over the whole product on this machine. */
 export async function benchTasks(options: TasksOptions): Promise<void> {
-  await costs("counted", "WITHOUT LIMIT", options);
-  await costs("counted-limited", "WITH maxConcurrent", options);
-  await speeds(options);
+  const out = new Recording("tasks");
+  await costs(out, "counted", "WITHOUT LIMIT", options);
+  await costs(out, "counted-limited", "WITH maxConcurrent", options);
+  await speeds(out, options);
+  out.save();
 }
 
-async function costs(agent: string, which: string, { tasks }: TasksOptions): Promise<void> {
+async function costs(out: Recording, agent: string, which: string, { tasks }: TasksOptions): Promise<void> {
   const meter = new Meter();
   const load = await Load.start(agent, { route: meter.route });
   try {
-    header(load.sluice.peer.nc.info?.version);
     await load.run(WARM_UP, 1);
     meter.reset();
     say(`counting the requests of ${tasks} tasks, one after the other …`);
@@ -31,7 +33,7 @@ async function costs(agent: string, which: string, { tasks }: TasksOptions): Pro
       return [name, ...[requests, writes, reads].map((sum) => (sum === 0 ? "" : sum / tasks))];
     };
     const kinds = [...new Set(passed.map(({ kind }) => kind))].sort();
-    print(
+    out.table(
       [`PER TASK ${which}, OF THE FUNCTIONS`, "REQUESTS", "WRITE UNITS", "READ UNITS"],
       [
         ...kinds.map((kind) =>
@@ -51,12 +53,15 @@ async function costs(agent: string, which: string, { tasks }: TasksOptions): Pro
   }
 }
 
-async function speeds({ tasks, inFlight }: TasksOptions): Promise<void> {
+async function speeds(out: Recording, { tasks, inFlight }: TasksOptions): Promise<void> {
   const load = await Load.start("counted");
   try {
     await load.run(WARM_UP, 1);
     say(`timing ${tasks} tasks, one after the other …`);
-    print([`${tasks} TASKS AT IDLE, MS`, "P50", "P95", "P99", "MAX"], latencies(await load.run(tasks, 1)));
+    out.table(
+      [`${tasks} TASKS AT IDLE, MS`, "P50", "P95", "P99", "MAX"],
+      latencies(await load.run(tasks, 1)),
+    );
 
     say(`warming up with ${inFlight} tasks under way …`);
     await load.run(inFlight * 4, inFlight);
@@ -66,9 +71,9 @@ async function speeds({ tasks, inFlight }: TasksOptions): Promise<void> {
     const seen = await load.run(count, inFlight);
     const perSecond = count / ((performance.now() - startedAt) / 1_000);
     const title = `${count} TASKS, ${inFlight} UNDER WAY, MS`;
-    print([title, "P50", "P95", "P99", "MAX"], latencies(seen));
+    out.table([title, "P50", "P95", "P99", "MAX"], latencies(seen));
     const processes = load.sluice.host.functions().map(({ name, pids }) => `${name} ${pids.length}`);
-    console.log(`\n${short(perSecond)} tasks a second, by processes: ${processes.join(", ")}`);
+    out.note(`${short(perSecond)} tasks a second, by processes: ${processes.join(", ")}`);
   } finally {
     await load.sluice.stop();
   }

@@ -1,0 +1,156 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { functionEnvironment } from "../../infra/local/function-environment.ts";
+import { type FunctionDeclaration, readStack } from "../../infra/local/stack.ts";
+import { ensureStreams } from "../../shared/nats/index.ts";
+import { type Sluice, startSluice, testAssembly } from "../support/sluice.ts";
+import { until } from "../support/until.ts";
+import { median, say } from "./print.ts";
+import { Recording } from "./recording.ts";
+
+const KB = 1_024;
+const QUEUES = "http://127.0.0.1:1/000000000000";
+
+export interface ColdOptions {
+  readonly rounds: number;
+}
+
+/** What a function's start costs: the bundle, its import, and the first invocation in a new process. */
+export async function benchCold({ rounds }: ColdOptions): Promise<void> {
+  const { functions } = readStack(await testAssembly(), QUEUES);
+  const own = functions.filter(({ codeDir }) => codeDir !== "");
+  const out = new Recording("cold");
+  say(`importing each function's bundle in a new process, ${rounds} times …`);
+  const imports = new Map(own.map((one) => [one.name, median(importTimes(one, rounds))]));
+  const runs: Said[][] = [];
+  for (let round = 1; round <= rounds; round++) {
+    say(`first invocations, round ${round} of ${rounds} …`);
+    runs.push(await firstInvocations(own));
+  }
+  const of = (name: string, what: (said: Said) => number) =>
+    median(runs.flatMap((run) => run.filter((said) => said.name === name).map(what)));
+  out.table(
+    [
+      "FUNCTION",
+      "BUNDLE, KB",
+      "GZIP, KB",
+      "AT START, KB",
+      "IMPORT, MS",
+      "PROCESS READY, MS",
+      "FIRST, MS",
+      "NEXT, MS",
+    ],
+    own.map((one) => {
+      const { all, zipped, atStart } = sizes(one.codeDir);
+      const { name } = one;
+      const times = [imports.get(name) ?? Number.NaN, ...TIMES.map((what) => of(name, what))];
+      out.figure(`${name} import ms`, imports.get(name) ?? Number.NaN);
+      return [name, all / KB, zipped / KB, atStart / KB, ...times.map((ms) => (Number.isNaN(ms) ? "" : ms))];
+    }),
+  );
+  out.note(
+    "Bundle: all of its files without source maps. At start: what is imported before the first invocation; the rest " +
+      "only when it is needed. Import: in a process that has started. Process ready: from starting the process until it " +
+      "asks for work. First: the first invocation, which also connects to NATS and the parts; next: one after it. " +
+      "bridge runs for as long as its invocation may, so its invocations are not timed.",
+  );
+  out.save();
+}
+
+/** What the host has reported of the first two invocations of a function, in milliseconds. */
+interface Said {
+  readonly name: string;
+  readonly init: number;
+  readonly first: number;
+  readonly next: number;
+}
+const TIMES: readonly ((said: Said) => number)[] = [
+  ({ init }) => init,
+  ({ first }) => first,
+  ({ next }) => next,
+];
+
+function sizes(codeDir: string): { readonly all: number; readonly zipped: number; readonly atStart: number } {
+  const files = readdirSync(codeDir).filter((file) => file.endsWith(".mjs"));
+  const read = (file: string) => readFileSync(join(codeDir, file));
+  const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
+  return {
+    all: sum(files.map((file) => read(file).byteLength)),
+    zipped: sum(files.map((file) => gzipSync(read(file)).byteLength)),
+    atStart: sum(importedBy("index.mjs", codeDir).map((file) => read(file).byteLength)),
+  };
+}
+
+/** A file and what it imports at once, in turn. */
+function importedBy(file: string, codeDir: string, known = new Set<string>()): string[] {
+  if (known.has(file)) return [];
+  known.add(file);
+  const text = readFileSync(join(codeDir, file), "utf8");
+  const parts = Array.from(text.matchAll(/(?:from|import)"\.\/([^"]+\.mjs)"/g), ([, part = ""]) => part);
+  for (const part of parts) importedBy(part, codeDir, known);
+  return [...known];
+}
+
+const IMPORT = `
+const began = performance.now();
+await import(process.argv[1]);
+process.stdout.write(String(performance.now() - began), () => process.exit(0));
+`;
+
+function importTimes(declaration: FunctionDeclaration, rounds: number): number[] {
+  const nowhere = { dynamodb: QUEUES, sqs: QUEUES, s3: QUEUES, nats: "nats://127.0.0.1:1" };
+  const env = functionEnvironment(declaration, nowhere, { credentials: "none", ca: undefined }, 1);
+  const url = pathToFileURL(join(declaration.codeDir, "index.mjs")).href;
+  return Array.from({ length: rounds }, () => {
+    const args = ["--input-type=module", "-e", IMPORT, url];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
+    const ms = Number.parseFloat(stdout);
+    if (Number.isNaN(ms)) throw new Error(`${declaration.name}: its bundle could not be imported: ${stderr}`);
+    return ms;
+  });
+}
+
+/** A product that has just started; each of its functions is used twice, one after the other. */
+async function firstInvocations(functions: readonly FunctionDeclaration[]): Promise<Said[]> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-cold-"));
+  const sluice = await startSluice({ timeScale: 1 });
+  try {
+    await ensureStreams(await jetstreamManager(sluice.peer.nc));
+    for (let n = 1; n <= 2; n++) await useAll(sluice, join(folder, `log-${n}`));
+    return functions.map(({ name }) => saidOf(name, sluice.lines));
+  } finally {
+    await sluice.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** A task that is handed on to another agent, a control, a look of `sweep`: in it every function takes part. */
+async function useAll({ peer, host }: Sluice, file: string): Promise<void> {
+  const message = { to: "acme-stepper", message: { file, steps: 1, artifact: false } };
+  const { taskId } = await peer.ask("acme-boss", {
+    channelRef: "boss",
+    a2a: { message: { parts: [{ data: message }] } },
+    delivery: { maxDelegationDepth: 1 },
+  });
+  await peer.outcome(taskId);
+  const before = (await peer.events(taskId)).length;
+  const { state, revision } = (await peer.events(taskId)).at(-1)?.event ?? { state: "none", revision: 0 };
+  if (state !== "TASK_STATE_COMPLETED") throw new Error(`the task ended as ${state}`);
+  await peer.control("acme-boss", taskId, "status", revision + 1);
+  await until("the control is answered", async () => (await peer.events(taskId)).length > before);
+  const sweep = host.functions().find(({ name }) => name.endsWith("sweep"));
+  if (sweep !== undefined) await host.invoke(sweep.name, {});
+}
+
+function saidOf(name: string, lines: readonly string[]): Said {
+  const reports = lines.filter((line) => line.startsWith(`${name}: REPORT`));
+  const duration = (line = "") => Number(/\tDuration: ([\d.]+) ms/.exec(line)?.[1] ?? Number.NaN);
+  const cold = reports.find((line) => line.includes("Init Duration"));
+  const init = Number(/Init Duration: ([\d.]+) ms/.exec(cold ?? "")?.[1] ?? Number.NaN);
+  return { name, init, first: duration(cold), next: duration(reports.at(-1)) };
+}

@@ -1,0 +1,250 @@
+import { cpuOf, natsServers } from "./cpu.ts";
+import { Crew, EXECUTOR } from "./floor/crew.ts";
+import { invocationsPerSecond } from "./floor/invocations.ts";
+import type { PartCall, Way } from "./floor/orders.ts";
+import { readScript } from "./floor/script.ts";
+import { QueueTraffic } from "./floor/traffic.ts";
+import { Load, type Seen } from "./load.ts";
+import { median, say } from "./print.ts";
+import { Recording } from "./recording.ts";
+
+const AGENT = "counted";
+/** Processes that measure the parts' capacity. */
+const MEASURING = 2;
+const LANES = 32;
+/** Tasks a round, by how many are under way; scaled by the option. */
+const TASKS: readonly (readonly [inFlight: number, tasks: number])[] = [
+  [1, 60],
+  [16, 240],
+  [256, 768],
+];
+
+export interface FloorOptions {
+  readonly rounds: number;
+  /** Which part of the usual number of tasks and calls is done. */
+  readonly share: number;
+}
+
+const ROLES = ["bridge", "admit", "work"] as const;
+
+/** What does the tasks of a round. */
+type Doer = "product" | Way;
+const DOERS: readonly Doer[] = ["product", "sdk", "bare"];
+const NAMES: Readonly<Record<Doer, string>> = {
+  product: "the product",
+  sdk: "the floor, with the AWS SDK",
+  bare: "the floor, with bare requests",
+};
+
+interface Round {
+  readonly perSecond: number;
+  readonly ms: number;
+  /** Of processor time, a task, by what the processes are for. */
+  readonly cpu: ReadonlyMap<string, number>;
+  readonly requests: Readonly<Record<string, number>>;
+}
+
+/**
+ * The whole product beside processes that make the same calls to the same parts and do nothing else, in turns; and
+ * what each part can do alone.
+ */
+export async function benchFloor({ rounds, share }: FloorOptions): Promise<void> {
+  say("writing down what a task asks of the parts …");
+  const script = await readScript(AGENT);
+  const load = await Load.start(AGENT);
+  const traffic = new QueueTraffic();
+  let crew: Crew | undefined;
+  try {
+    const out = new Recording("floor", load.sluice.peer.nc.info?.version);
+    const most = Math.max(...TASKS.map(([inFlight]) => inFlight));
+    say(`warming up the product with ${most} tasks under way …`);
+    await load.run(scaled(most * 2, share), scaled(most, share));
+    const sizes = sizesOf(load);
+    const text = Object.entries(sizes).map(([role, count]) => `${count} ${role}`);
+    say(`starting the floor's processes: ${text.join(", ")} …`);
+    crew = await Crew.start(load, script, { ...sizes, measure: MEASURING });
+    for (const way of ["sdk", "bare"] as const) {
+      crew.use(way);
+      await load.run(scaled(most * 2, share), scaled(most, share), { executor: EXECUTOR });
+    }
+    const bound = await capacities(out, crew, share);
+    for (const [inFlight, tasks] of TASKS)
+      await compare(out, { load, crew, traffic, inFlight, rounds, bound, tasks: scaled(tasks, share) });
+    out.note(
+      `Processes of both: ${text.join(", ")}. Both use the same stand-ins, and SQS's runs in this process.`,
+    );
+    out.save();
+  } finally {
+    crew?.stop();
+    traffic.stop();
+    await load.sluice.stop();
+  }
+}
+
+function scaled(count: number, share: number): number {
+  return Math.max(1, Math.round(count * share));
+}
+
+/** As many processes of each role as the product has now. */
+function sizesOf({ sluice }: Load) {
+  const of = (name: string) =>
+    sluice.host.functions().find((each) => each.name.endsWith(name))?.pids.length ?? 1;
+  return { bridge: 1, admit: of("admit"), work: of("work") };
+}
+
+const CALLS: readonly { part: PartCall; what: string; count: number; messages: number }[] = [
+  { part: "put", what: "DynamoDB: conditional puts of a head", count: 1_500, messages: 1 },
+  { part: "update", what: "DynamoDB: claims, an update each", count: 1_500, messages: 1 },
+  { part: "queueTen", what: "SQS: messages sent, received, removed by tens", count: 150, messages: 10 },
+  { part: "queue", what: "SQS: messages sent, received, removed alone", count: 1_000, messages: 1 },
+  { part: "publish", what: "JetStream: acknowledged publishes", count: 5_000, messages: 1 },
+  { part: "ack", what: "JetStream: confirmed acknowledgements", count: 2_000, messages: 1 },
+];
+
+/** How often a task of one step needs each; its peer's own publish is one of three. */
+const NEEDS: Readonly<Record<PartCall, number>> = {
+  put: 3,
+  update: 2,
+  queueTen: 1,
+  queue: 1,
+  publish: 3,
+  ack: 1,
+};
+
+/** @returns how many tasks a second the parts allow, one after the other on this machine */
+async function capacities(out: Recording, crew: Crew, share: number): Promise<number> {
+  let msPerTask = 0;
+  let narrowest = Number.POSITIVE_INFINITY;
+  const rows: (string | number)[][] = [];
+  crew.use("bare");
+  for (const { part, what, count, messages } of CALLS) {
+    say(`measuring ${what} …`);
+    const perSecond = (await crew.measure(part, scaled(count, share), LANES)) * messages;
+    const need = NEEDS[part];
+    msPerTask += (need * 1_000) / perSecond;
+    narrowest = Math.min(narrowest, perSecond / need);
+    rows.push([what, perSecond, need, perSecond / need]);
+    out.figure(`capacity ${part}`, perSecond);
+  }
+  const noop = await invocationsPerSecond(scaled(3_000, share));
+  rows.push(["The local host: invocations of nothing (not in the floor)", noop, 2, noop / 2]);
+  const bound = 1_000 / msPerTask;
+  rows.push(["All but the last, each having the machine for its part of the time", "", "", bound]);
+  rows.push(["The narrowest alone", "", "", narrowest]);
+  out.table(["A PART'S CAPACITY", "A SECOND", "A TASK NEEDS", "TASKS A SECOND"], rows);
+  out.figure("capacity invocations", noop);
+  out.figure("bound", bound);
+  return bound;
+}
+
+interface Comparison {
+  readonly load: Load;
+  readonly crew: Crew;
+  readonly traffic: QueueTraffic;
+  readonly inFlight: number;
+  readonly tasks: number;
+  readonly rounds: number;
+  readonly bound: number;
+}
+
+async function compare(out: Recording, options: Comparison): Promise<void> {
+  const { inFlight, tasks, rounds, bound } = options;
+  const all: Record<Doer, Round[]> = { product: [], sdk: [], bare: [] };
+  for (let round = 1; round <= rounds; round++) {
+    say(`${tasks} tasks, ${inFlight} under way, round ${round} of ${rounds} …`);
+    for (const doer of DOERS) all[doer].push(await once(options, doer));
+  }
+  const ratio = (doer: Doer, of: (round: Round) => number) =>
+    median(all.product.map((round, at) => of(round) / of(all[doer][at] ?? round)));
+  const requests = (doer: Doer, operation: string) =>
+    median(all[doer].map((round) => (round.requests[operation] ?? 0) / tasks));
+  out.table(
+    [
+      `${inFlight} UNDER WAY`,
+      "TASKS A SECOND",
+      "PRODUCT / THIS",
+      "OF THE BOUND",
+      "MS, MEDIAN",
+      "PRODUCT / THIS",
+      "CPU, MS A TASK",
+      "PRODUCT / THIS",
+      "SQS SENDS",
+      "RECEIVES",
+      "REMOVALS",
+    ],
+    DOERS.map((doer) => {
+      const perSecond = median(all[doer].map((round) => round.perSecond));
+      return [
+        NAMES[doer],
+        perSecond,
+        ratio(doer, (round) => round.perSecond),
+        perSecond / bound,
+        median(all[doer].map(({ ms }) => ms)),
+        ratio(doer, ({ ms }) => ms),
+        median(all[doer].map(cpuMs)),
+        ratio(doer, cpuMs),
+        ...["SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch"].map((name) => requests(doer, name)),
+      ];
+    }),
+  );
+  const names = Array.from(all.product[0]?.cpu.keys() ?? []);
+  out.table(
+    [`${inFlight} UNDER WAY, CPU, MS A TASK`, ...names.map((name) => name.toUpperCase())],
+    DOERS.map((doer) => [
+      NAMES[doer],
+      ...names.map((name) => median(all[doer].map(({ cpu }) => cpu.get(name) ?? 0))),
+    ]),
+  );
+  for (const doer of ["sdk", "bare"] as const) {
+    out.figure(
+      `throughput ${inFlight} product/${doer}`,
+      ratio(doer, (round) => round.perSecond),
+    );
+    out.figure(
+      `latency ${inFlight} product/${doer}`,
+      ratio(doer, ({ ms }) => ms),
+    );
+    out.figure(`cpu ${inFlight} product/${doer}`, ratio(doer, cpuMs));
+  }
+}
+
+async function once({ load, crew, traffic, tasks, inFlight }: Comparison, doer: Doer): Promise<Round> {
+  if (doer !== "product") crew.use(doer);
+  const asking = doer === "product" ? {} : { executor: EXECUTOR };
+  // What still waits for the way of before is answered in it.
+  await load.run(Math.min(inFlight, tasks), inFlight, asking);
+  traffic.take();
+  const processes = processesOf(load, doer === "product" ? undefined : crew);
+  const before = processes.map(([, pids]) => cpuOf(pids));
+  const began = performance.now();
+  const seen: Seen[] = await load.run(tasks, inFlight, asking);
+  const seconds = (performance.now() - began) / 1_000;
+  return {
+    perSecond: tasks / seconds,
+    ms: median(seen.map(({ result }) => result)),
+    cpu: new Map(processes.map(([name, pids], at) => [name, (cpuOf(pids) - (before[at] ?? 0)) / tasks])),
+    requests: traffic.take(),
+  };
+}
+
+type Processes = readonly (readonly [name: string, pids: readonly number[]])[];
+
+/** The processes that do a task's work, by what they are for: the crew's or else the product's. */
+function processesOf({ sluice }: Load, crew: Crew | undefined): Processes {
+  const { host } = sluice;
+  const functions = ROLES.map((role) => {
+    const ofProduct = host.functions().filter(({ name }) => name.endsWith(role));
+    return [role, crew?.pids(role) ?? ofProduct.flatMap(({ pids }) => pids)] as const;
+  });
+  const dynamodb = host.servers().flatMap(({ pid }) => pid ?? []);
+  return [
+    ["host, SQS, sender", [process.pid]],
+    ...functions,
+    ["DynamoDB", dynamodb],
+    ["NATS", natsServers()],
+  ];
+}
+
+function cpuMs({ cpu }: Round): number {
+  return Array.from(cpu.values()).reduce((sum, ms) => sum + ms, 0);
+}
