@@ -15,6 +15,8 @@ import { type Explored, explore } from "./quint.ts";
 
 /** A run of the simulator that takes some ten seconds. */
 const HISTORIES = 150;
+/** Enough to reach the rarest state of interest: one in about sixty histories does. */
+const MIN_RUNS = 6;
 /** Runs in which a mutation must be caught. */
 const MAX_RUNS = 8;
 
@@ -56,7 +58,7 @@ async function check(): Promise<boolean> {
   let histories = 0;
   let violation: Explored | undefined;
   function* runs() {
-    for (let run = 0; violation === undefined && (run < 2 || Date.now() < until); run++)
+    for (let run = 0; violation === undefined && (run < MIN_RUNS || Date.now() < until); run++)
       yield async () => {
         const step = run % 4 === 1 ? "stepThenCalm" : "step";
         const asked = { step, invariants: INVARIANTS, witnesses: WITNESSES } as const;
