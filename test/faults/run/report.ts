@@ -48,6 +48,7 @@ function counted(names: readonly string[]): [string, string][] {
 /** The tables at a run's end. */
 export function summary(outcome: Outcome): string[] {
   const { ledger, toll, late, violations, kills } = outcome;
+  const handedOn = ledger.tasks.filter(({ what }) => what.startsWith("child of ")).length;
   const events = ledger.tasks.reduce((sum, task) => sum + task.events.length, 0);
   const entries = ledger.tasks.reduce((sum, task) => sum + task.entries.length, 0);
   const takeovers = ledger.tasks.reduce(
@@ -55,7 +56,8 @@ export function summary(outcome: Outcome): string[] {
     0,
   );
   const totals: [string, string][] = [
-    ["tasks published", String(ledger.tasks.length)],
+    ["tasks published", String(ledger.tasks.length - handedOn)],
+    ["tasks handed on by agents", String(handedOn)],
     ["events on the stream", String(events)],
     ["entries in journals", String(entries)],
     ["takeovers and resumptions", String(takeovers)],

@@ -1,37 +1,19 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { jetstreamManager } from "@nats-io/jetstream";
-import { ROOT } from "../../../infra/bundle.ts";
-import { synthesize } from "../../../infra/synth.ts";
-import { ensureStreams } from "../../../shared/nats/index.ts";
-import { startNats } from "../../support/nats-server.ts";
-import { Peer } from "../../support/peer.ts";
-import { Proxies } from "../../support/proxy/proxies.ts";
+import { rmSync } from "node:fs";
 import { Adversary } from "./adversary.ts";
 import { Chance } from "./chance.ts";
 import { check } from "./checks/index.ts";
-import { clocksOf } from "./clocks.ts";
 import { collect } from "./collect.ts";
 import { EventReader } from "./event-reader.ts";
-import { HostProcess } from "./host.ts";
-import { RealParts } from "./parts.ts";
+import type { Ledger } from "./ledger.ts";
 import { PeerBook } from "./peer-book.ts";
 import { Persons } from "./persons.ts";
 import { type Action, drawPlan } from "./plan.ts";
 import type { Outcome } from "./report.ts";
+import { DEPLOYMENT, LIMITS, type Scene, setScene } from "./scene.ts";
 import { type Left, Rest, settle } from "./settle.ts";
-import { Toll } from "./toll.ts";
-import { Watch } from "./watch.ts";
 import { Workload } from "./workload.ts";
 
-/** The deployment of `test/fixtures/faults/agents.yaml`, and the sender that it accepts. */
-const DEPLOYMENT = "storm";
-const LIMITS = { "storm-narrow": 2 };
-const SENDER = "adam-lobby-1a2b3c4d";
-/** It ends with this process, and takes a file that may not grow for a full disk. */
-const NATS_COMMAND = ["setpriv", "--pdeathsig", "KILL", "env", "--ignore-signal=XFSZ"];
-const FIXTURE = join(ROOT, "test/fixtures/faults");
+const PROGRESS_MS = 10_000;
 
 export interface FaultRunOptions {
   readonly seed: number;
@@ -49,106 +31,20 @@ export interface FaultRunOptions {
 
 /** One fault run: the real stack, a peer with its ledger, an adversary; then peace, and the ledger's check. */
 export async function faultRun(options: FaultRunOptions): Promise<Outcome> {
-  const { seed, lengthMs, settleMs, rate, timeScale, say } = options;
+  const { seed, lengthMs, rate, timeScale } = options;
   const chance = new Chance(`seed ${seed}`);
   const plan = options.plan ?? drawPlan(chance.fork("plan"), lengthMs);
-  const { assemblyDir } = await synthesize({
-    agentsDir: join(FIXTURE, "agents"),
-    agentsYaml: join(FIXTURE, "agents.yaml"),
-    outDir: join(ROOT, ".cache/faults-assembly"),
-  });
-  await using closing = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), `sluice-faults-${seed}-`));
-  const dataDir = join(folder, "data");
-  const steps = join(folder, "steps");
-  for (const each of [dataDir, steps]) mkdirSync(each);
-  const fileOf = (messageId: string) => join(steps, `${messageId}.jsonl`);
-
-  const nats = await startNats([], NATS_COMMAND);
-  closing.defer(() => nats.stop());
-  const peer = await Peer.connect(nats.url, SENDER);
-  closing.defer(() => peer.close());
-  await ensureStreams(await jetstreamManager(peer.nc));
-
-  const toll = new Toll();
-  const watch = new Watch();
-  const proxies = new Proxies(() => host.functions());
-  closing.defer(() => proxies.stop());
-  proxies.points.on(watch.hooks);
-  const host = new HostProcess({
-    start: { dataDir, assemblyDir, natsUrl: nats.url, timeScale, env: {} },
-    route: proxies.route,
-    onTrouble: (message) => toll.tell(message),
-  });
-  closing.defer(() => host.kill());
-  let starts = 0;
-  const startHost = async () => {
-    await host.start(clocksOf(chance.fork(`clocks ${++starts}`), timeScale));
-  };
-  await startHost();
-
-  const book = new PeerBook(peer, DEPLOYMENT);
-  const persons = new Persons(book, chance.fork("persons"));
-  const reader = new EventReader(peer.nc, (event) => void persons.take(event).catch(() => {}));
-  reader.start();
-  const workload = new Workload({ book, reader, chance: chance.fork("tasks"), fileOf });
-  const adversary = new Adversary({
-    host,
-    nats,
-    proxies,
-    toll,
-    chance: chance.fork("adversary"),
-    startHost,
-    repeat: (count) => workload.repeat(count),
-    giveBack: (ackSubject) => {
-      if (!peer.nc.isClosed()) peer.nc.publish(ackSubject, "-NAK");
-    },
-  });
-
+  await using scene = await setScene(seed, timeScale, chance);
+  const { toll } = scene;
   const begun = Date.now();
-  const ended = () => reader.events.filter(({ subject }) => /\.(result|rejected)$/.test(subject)).length;
-  const progress = setInterval(() => {
-    const seconds = Math.round((Date.now() - begun) / 1_000);
-    say(`${seconds} s: ${book.given.size} tasks published, ${ended()} ended, ${toll.kills} kills`);
-  }, 10_000);
-  closing.defer(() => clearInterval(progress));
-  await Promise.all([adversary.play(plan), workload.play({ perSecond: rate, forMs: lengthMs })]);
-
-  say("the faults are over; waiting for everything to come to rest …");
-  const rest = new Rest(peer.nc, [...book.given.values()]);
-  const come = async (queuesOf: (name: string) => boolean): Promise<Left> => {
-    using parts = new RealParts(host.ready ?? noHost());
-    return await settle(() => rest.look(parts, queuesOf), { withinMs: settleMs, say });
-  };
-  // Hints that killed workers had received stay hidden for longer than anybody should wait; a new host gives them back
-  // (docs/local-host.md). Nothing else may need it.
-  const before = await come((name) => name !== "work");
-  say("starting a last host, under right clocks …");
-  await host.stop();
-  await host.start();
-  const left = await come(() => true);
-  await reader.stop();
-  clearInterval(progress);
-
-  using parts = new RealParts(host.ready ?? noHost());
-  const given = [...book.given.values()];
-  const ledger = await collect({
-    given,
-    parts,
-    nc: peer.nc,
-    watch,
-    toll,
-    timeScale,
-    dataDir,
-    fileOf,
-    seen: reader.events,
-    stuck: before.open,
-    limits: LIMITS,
-  });
+  const play = new Play(scene, chance);
+  const troubled = await play.storm(plan, options);
+  const { left, stuck } = await play.calm(options);
+  const ledger = await play.close(stuck, timeScale);
   const { violations, late } = check(ledger);
-  await host.stop();
+  await scene.host.stop();
   const clean = violations.length === 0;
-  if (clean) closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+  if (clean) rmSync(scene.folder, { recursive: true, force: true });
   return {
     seed,
     lengthMs,
@@ -158,16 +54,102 @@ export async function faultRun(options: FaultRunOptions): Promise<Outcome> {
     tookMs: Date.now() - begun,
     toll: Object.fromEntries(toll.counts),
     kills: toll.kills,
-    troubled: adversary.failures,
+    troubled,
     told: toll.told,
     left,
     late,
     violations,
     ledger,
-    folder: clean ? undefined : folder,
+    folder: clean ? undefined : scene.folder,
   };
 }
 
-function noHost(): never {
-  throw new Error("the host is not ready");
+/** The peer and its persons on a scene. */
+class Play {
+  readonly #scene: Scene;
+  readonly #chance: Chance;
+  readonly #book: PeerBook;
+  readonly #reader: EventReader;
+
+  constructor(scene: Scene, chance: Chance) {
+    this.#scene = scene;
+    this.#chance = chance;
+    this.#book = new PeerBook(scene.peer, DEPLOYMENT);
+    const persons = new Persons(this.#book, chance.fork("persons"));
+    this.#reader = new EventReader(scene.peer.nc, (event) => void persons.take(event).catch(() => {}));
+    this.#reader.start();
+  }
+
+  /** Tasks are published while the adversary plays its plan; gives what went wrong in the adversary itself. */
+  async storm(
+    plan: readonly Action[],
+    { rate, lengthMs, say }: Pick<FaultRunOptions, "rate" | "lengthMs" | "say">,
+  ): Promise<readonly string[]> {
+    const { peer, fileOf } = this.#scene;
+    const workload = new Workload({
+      book: this.#book,
+      reader: this.#reader,
+      chance: this.#chance.fork("tasks"),
+      fileOf,
+    });
+    const adversary = new Adversary({
+      ...this.#scene,
+      chance: this.#chance.fork("adversary"),
+      repeat: (count) => workload.repeat(count),
+      giveBack: (ackSubject) => {
+        if (!peer.nc.isClosed()) peer.nc.publish(ackSubject, "-NAK");
+      },
+    });
+    const begun = Date.now();
+    const progress = setInterval(() => say(this.#told(begun)), PROGRESS_MS);
+    await Promise.all([adversary.play(plan), workload.play({ perSecond: rate, forMs: lengthMs })]).finally(
+      () => clearInterval(progress),
+    );
+    say(this.#told(begun));
+    return adversary.failures;
+  }
+
+  #told(begun: number): string {
+    const ended = this.#reader.events.filter(({ subject }) => /\.(result|rejected)$/.test(subject)).length;
+    const seconds = Math.round((Date.now() - begun) / 1_000);
+    return `${seconds} s: ${this.#book.given.size} tasks published, ${ended} ended, ${this.#scene.toll.kills} kills`;
+  }
+
+  /** Everything comes to rest, or not; gives what is left, and what needed a new host to come to rest. */
+  async calm({ settleMs, say }: Pick<FaultRunOptions, "settleMs" | "say">): Promise<{
+    left: Left;
+    stuck: readonly string[];
+  }> {
+    const { peer, host } = this.#scene;
+    const rest = new Rest(peer.nc, [...this.#book.given.values()]);
+    const come = async (queuesOf: (name: string) => boolean): Promise<Left> => {
+      using parts = this.#scene.parts();
+      return await settle(() => rest.look(parts, queuesOf), { withinMs: settleMs, say });
+    };
+    say("the faults are over; waiting for everything to come to rest …");
+    // Hints that killed workers had received stay hidden for longer than anybody should wait; a new host gives them
+    // back (docs/local-host.md). Nothing else may need it.
+    const { open: stuck } = await come((name) => name !== "work");
+    say("starting a last host, under right clocks …");
+    await host.stop();
+    await host.start();
+    const left = await come(() => true);
+    await this.#reader.stop();
+    return { left, stuck };
+  }
+
+  /** Closes the ledger. */
+  async close(stuck: readonly string[], timeScale: number): Promise<Ledger> {
+    using parts = this.#scene.parts();
+    return await collect({
+      ...this.#scene,
+      given: [...this.#book.given.values()],
+      parts,
+      nc: this.#scene.peer.nc,
+      timeScale,
+      seen: this.#reader.events,
+      stuck,
+      limits: LIMITS,
+    });
+  }
 }
