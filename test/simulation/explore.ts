@@ -72,12 +72,13 @@ export async function explore(options: {
     const worker = new Worker(new URL("./explore-thread.ts", import.meta.url), { workerData: lot });
     workers.push(worker);
     return new Promise<void>((resolve, reject) => {
-      let silence = setTimeout(() => {}, 0);
+      let silence: NodeJS.Timeout | undefined;
       const hear = () => {
         clearTimeout(silence);
         const at = first + (played[first]?.histories ?? 0) * threads;
         const error = new Error(`a history of seed ${seed} does not end: ${at}, or one shortly after it`);
-        silence = setTimeout(() => reject(error), SILENCE_MS);
+        // Unreferenced, for when another thread has found something nobody waits for this one any more.
+        silence = setTimeout(() => reject(error), SILENCE_MS).unref();
       };
       hear();
       worker.on("message", (message: unknown) => {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { randomInt } from "node:crypto";
 import { describe, test } from "node:test";
 import { Choices, readChoices, writeChoices } from "./choices.ts";
 import { explore } from "./explore.ts";
@@ -8,17 +7,18 @@ import { INVARIANTS } from "./invariants.ts";
 import { readMutations, search } from "./mutate.ts";
 import { narrate, smallest } from "./report.ts";
 
-/** Always the same histories, and always others: each for so long. */
-const FOR_MS = 6_000;
+/** Always the same histories: what others find is for those who look (`npm run simulate`), not for whoever lands. */
+const HISTORIES = 1_000;
+const FOR_MS = 120_000;
 const FIXED_SEED = 1;
 /** A few of the faults that the simulation finds at once; `npm run mutations` has them all. */
 const QUICK = ["append-without-condition", "acked-before-decided"];
 const MAX_SECONDS = 60;
 
 describe("histories in which things go wrong", () => {
-  for (const seed of [FIXED_SEED, randomInt(2 ** 32)])
+  for (const seed of [FIXED_SEED, FIXED_SEED + 1])
     test(`break no invariant: seed ${seed}`, async (t) => {
-      const { histories, found } = await explore({ seed, histories: Number.MAX_SAFE_INTEGER, forMs: FOR_MS });
+      const { histories, found } = await explore({ seed, histories: HISTORIES, forMs: FOR_MS });
       t.diagnostic(`seed ${seed}: ${histories} histories`);
       if (found === undefined) return;
       const lines: string[] = [];
