@@ -92,7 +92,8 @@ function childrenOf(
           to,
           subject: taskSubject(from, to, messageId),
           what: `child of ${parent}`,
-          ends: ["COMPLETED", "FAILED internal", "CANCELED canceled"],
+          // The time of its question may be over before its parent's cancel has come through.
+          ends: ["COMPLETED", "FAILED internal", "FAILED timeout", "CANCELED canceled"],
           mayWait: false,
           published: 0,
           controls: [],
