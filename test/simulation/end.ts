@@ -55,7 +55,8 @@ const slotsItem = z.object({
 function openTask(world: World, watched: Watched): Violation | undefined {
   const { journal, events, taskId } = watched;
   const { head } = journal;
-  if (head === undefined) return undefined;
+  // What a message was to bring that lies in the dead letters is for whoever looks at them.
+  if (head === undefined || isBuried(world, taskId)) return undefined;
   if (waitsForPerson(watched, world.scheduler.clock.now())) return undefined;
   if (!events.ended) return { invariant: "no-loss", text: `the task ${taskId} has no terminal event` };
   if (head.dueAt !== undefined)
