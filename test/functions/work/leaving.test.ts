@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Step } from "../../../shared/agents/index.ts";
+import type { Publisher } from "../../../shared/events/publisher.ts";
 import type { Store } from "../../../shared/tasks/store.ts";
+import { controlMessage } from "../../../shared/wire/index.ts";
 import { Probe } from "../../support/probe.ts";
+import { until } from "../../support/until.ts";
+import { SENDER } from "../../support/world.ts";
 
 const MINUTE = 60_000;
 const probe = new Probe();
@@ -87,4 +91,52 @@ describe("an answer that lands while its worker leaves", () => {
     await probe.go();
     assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
   });
+});
+
+describe("what a worker reads while it leaves", () => {
+  /** Tells the worker of news. It may have stopped listening by then: whoever was told before still reads. */
+  let tell = () => {};
+  const listen = async (_taskId: string, told: () => void) => {
+    tell = told;
+    return () => {};
+  };
+  /** The store, with how often the journal was read. */
+  const watched = (store: Store) => {
+    const read = { times: 0 };
+    const entries: Store["entries"] = async (...args) => {
+      const found = await store.entries(...args);
+      read.times++;
+      return found;
+    };
+    return { store: { ...store, entries }, read };
+  };
+
+  test("is the end, though whoever has put that dies", async () => {
+    const { taskId, ...hint } = await probe.admit(asking);
+    const { world } = probe;
+    const { store, read } = watched(world.store);
+    const died = new Error("no answer");
+    const publish: Publisher["publish"] = async (...args) => {
+      // By now the worker has nothing more to put, and waits until its question is published.
+      if (args[1].revision === 2) {
+        const control = cancel(taskId, { ...world.publisher, lastRevision: () => Promise.reject(died) });
+        await assert.rejects(control, died);
+        tell();
+        await until("the worker has read", () => read.times > 0);
+      }
+      await world.publisher.publish(...args);
+    };
+    await world.work({ taskId, ...hint }, { store, publisher: { ...world.publisher, publish }, listen });
+    const { state, dueAt, waiting } = await headOf(taskId);
+    assert.deepEqual([state, dueAt, waiting], ["TASK_STATE_CANCELED", undefined, undefined]);
+    assert.equal((await probe.last(taskId))?.state, "TASK_STATE_CANCELED");
+  });
+
+  function cancel(taskId: string, publisher: Publisher) {
+    const { world } = probe;
+    const to = world.deployment.agents[0]?.runtime ?? "";
+    const createdAt = new Date(world.now()).toISOString();
+    const message = controlMessage({ from: SENDER, to, taskId, kind: "cancel", revision: 2, createdAt });
+    return world.control(message, { publisher });
+  }
 });
