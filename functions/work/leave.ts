@@ -67,10 +67,9 @@ export async function suspend(
     const { left, waited } = await store.suspend(head, suspension);
     if (waited) await handOn(deps, to);
     if (left) break;
-    const known = journal.place;
     await writer.refresh();
     // Without news somebody has claimed the task, and put nothing yet.
-    if (journal.place === known) return;
+    if (journal.place === suspension.place) return;
     suspension = suspensionOf(claim, clock.now());
   }
   const { beat, dueAt } = suspension;

@@ -132,6 +132,24 @@ describe("what a worker reads while it leaves", () => {
     assert.equal((await probe.last(taskId))?.state, "TASK_STATE_CANCELED");
   });
 
+  test("is gone on with at once, though it is read before the head says that there is news", async () => {
+    const hint = await probe.admit(asking);
+    const { world } = probe;
+    const { store, read } = watched(world.store);
+    const suspend: Store["suspend"] = async (...args) => {
+      if (read.times === 0) {
+        await probe.reply(hint.taskId, "input_reply", { input: "Ada" });
+        tell();
+        await until("the worker has read", () => read.times > 0);
+      }
+      return world.store.suspend(...args);
+    };
+    await world.work(hint, { store: { ...store, suspend }, listen });
+    assert.equal((await headOf(hint.taskId)).waiting, true);
+    await probe.go();
+    assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
+  });
+
   function cancel(taskId: string, publisher: Publisher) {
     const { world } = probe;
     const to = world.deployment.agents[0]?.runtime ?? "";
