@@ -33,6 +33,8 @@ const published = z.object({
 /** Watches over the invariants while a history goes on. */
 export class Watch {
   readonly tasks = new Map<string, Watched>();
+  /** The subjects of messages that were terminated because they had ended their function on every receive. */
+  readonly buried: string[] = [];
   /** The first that was broken. */
   violation: Violation | undefined;
   readonly #values: () => MemoryValues;
@@ -135,8 +137,9 @@ export class Watch {
   /** It is said what becomes of a message. */
   settled(message: Held, ack: Ack): void {
     if (ack.kind === "ack") this.#acknowledged(message);
-    if (ack.kind !== "term" || parseSubject(message.subject)?.kind !== "task") return;
-    if (!ack.reason.startsWith("the function died"))
+    if (ack.kind !== "term") return;
+    if (ack.reason.startsWith("the function died")) this.buried.push(message.subject);
+    else if (parseSubject(message.subject)?.kind === "task")
       this.broken("no-loss", `${message.subject} is terminated: ${ack.reason}`);
   }
 
