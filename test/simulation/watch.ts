@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { isCausedBy } from "../../functions/control/decide.ts";
 import { firstEvent } from "../../shared/events/drafts.ts";
+import { openChildren } from "../../shared/tasks/delegation.ts";
+import { fold } from "../../shared/tasks/fold.ts";
 import { type Entry, HEAD_KEY, type Head } from "../../shared/tasks/items.ts";
 import type { MemoryValues } from "../../shared/testing/memory-values.ts";
 import { parseSubject, readControl, readEnvelope, taskIdOf, taskState } from "../../shared/wire/index.ts";
@@ -42,7 +44,8 @@ export class Watch {
   readonly #claims = new Map<string, number>();
   /** The tasks by the key under which they are rejected. */
   readonly #rejections = new Map<string, string>();
-
+  /** The tasks whose end somebody has asked for. */
+  readonly #cancelled = new Set<string>();
   readonly #slots: SlotsWatch;
 
   /** @param max how many slots each agent has; 0 for as many as it likes */
@@ -94,19 +97,23 @@ export class Watch {
         "settled",
         `the head of ${pk} says that ${now.published} is published, and the stream has ${watched.events.revision}`,
       );
-    if (
-      now.dueAt === undefined &&
-      now.reject === undefined &&
-      watched.events.revision < watched.journal.revision
-    )
-      this.broken(
-        "settled",
-        `the head of ${pk} is no longer due, and revision ${watched.events.revision + 1} is not published`,
-      );
+    if (now.dueAt === undefined && now.reject === undefined) this.#leftIndex(pk, watched);
+  }
+
+  /** Nobody looks after a task any more. */
+  #leftIndex(taskId: string, { journal, events }: Watched): void {
+    const of = `the head of ${taskId} is no longer due`;
+    if (events.revision < journal.revision)
+      this.broken("settled", `${of}, and revision ${events.revision + 1} is not published`);
+    // A child that has not told its id yet is cancelled when it does.
+    for (const { step, told } of openChildren(fold(journal.entries)))
+      if (told?.taskId !== undefined && !this.#cancelled.has(told.taskId))
+        this.broken("settled", `${of}, and the child of its step ${step} is not cancelled`);
   }
 
   published({ subject, body }: Held): void {
     const parsed = parseSubject(subject);
+    if (parsed?.kind === "control" && parsed.control === "cancel") this.#cancelled.add(parsed.taskId);
     if (parsed?.kind !== "event") return;
     const { payload } = published.parse(JSON.parse(body));
     const watched = this.of(this.#rejections.get(parsed.taskKey) ?? parsed.taskKey);
