@@ -110,7 +110,7 @@ class History {
     const maxConcurrent = choices.of(0, 0, 1, 2);
     const deployment = deploymentOf({ statusEverySec: choices.of(5, 0, 60), maxConcurrent });
     const runtimes = deployment.agents.map(({ runtime }) => runtime);
-    this.#watch = new Watch(() => this.#world.values, maxConcurrent);
+    this.#watch = new Watch(this.#scheduler, () => this.#world.values, maxConcurrent);
     this.#world = new World(
       this.#scheduler,
       {

@@ -11,6 +11,7 @@ import type { Item } from "./parts/expressions.ts";
 import type { Ack, Held } from "./parts/streams.ts";
 import type { Key } from "./parts/table.ts";
 import type { Process } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
 import { EventsWatch } from "./watch-events.ts";
 import { JournalWatch } from "./watch-journal.ts";
 import { SlotsWatch } from "./watch-slots.ts";
@@ -39,6 +40,7 @@ export class Watch {
   readonly buried: string[] = [];
   /** The first that was broken. */
   violation: Violation | undefined;
+  readonly #scheduler: Scheduler;
   readonly #values: () => MemoryValues;
   /** The epoch under which a process works on a task. */
   readonly #claims = new Map<string, number>();
@@ -49,7 +51,8 @@ export class Watch {
   readonly #slots: SlotsWatch;
 
   /** @param max how many slots each agent has; 0 for as many as it likes */
-  constructor(values: () => MemoryValues, max: number) {
+  constructor(scheduler: Scheduler, values: () => MemoryValues, max: number) {
+    this.#scheduler = scheduler;
     this.#values = values;
     this.#slots = new SlotsWatch(max, this.broken);
   }
@@ -79,7 +82,12 @@ export class Watch {
 
   changed({ pk, sk }: Key, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
     if (sk === HEAD_KEY) this.#headChanged(pk, before, after, by);
-    else if (sk.startsWith("e#")) this.of(pk).journal.entryWritten(before, after as unknown as Entry); // Our own store has written it.
+    else if (sk.startsWith("e#")) {
+      const { clock, choices } = this.#scheduler;
+      const calm = choices.isCalm && by?.disturbed === false;
+      // Our own store has written it.
+      this.of(pk).journal.entryWritten(before, after as unknown as Entry, clock.now(), calm);
+    }
   }
 
   #headChanged(pk: string, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
