@@ -1,5 +1,6 @@
 import { delaySeconds } from "../../shared/config/timing.ts";
 import { cancelChildren } from "../../shared/events/cancel-children.ts";
+import { TaskEnded } from "../../shared/events/journal.ts";
 import type { Run } from "../../shared/steps/run.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
 import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
@@ -66,10 +67,9 @@ export async function suspend(
     const { left, waited } = await store.suspend(head, suspension);
     if (waited) await handOn(deps, to);
     if (left) break;
-    const known = journal.place;
     await writer.refresh();
     // Without news somebody has claimed the task, and put nothing yet.
-    if (journal.place === known) return;
+    if (journal.place === suspension.place) return;
     suspension = suspensionOf(claim, clock.now());
   }
   const { beat, dueAt } = suspension;
@@ -84,9 +84,14 @@ export async function suspend(
   }
 }
 
-/** How the head is left. What is not published cannot wait, either. */
+/**
+ * How the head is left. What is not published cannot wait, either.
+ *
+ * @throws TaskEnded when the end was found since the handler was halted: as a task that waits nobody would settle it
+ */
 function suspensionOf(claim: Claim, until: number): Suspension {
   const { head, view, journal, deps } = claim;
+  if (view.end !== undefined) throw new TaskEnded(view.end);
   const now = deps.clock.now();
   const drained = journal.unpublished.length === 0;
   return {

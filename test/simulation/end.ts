@@ -16,17 +16,17 @@ const PATIENCE_MS = 60 * MINUTE;
 export function whatIsOpen(world: World, watch: Watch, peers: Peers): Violation | undefined {
   if (!peers.done) return { invariant: "no-loss", text: "peers have more to do" };
   const [unsettled] = world.streams.unsettled;
-  if (unsettled !== undefined && !isBuried(world, unsettled.subject))
+  if (unsettled !== undefined && !isBuried(watch, unsettled.subject))
     return { invariant: "settled", text: `${unsettled.subject} is neither acknowledged nor terminated` };
   for (const queue of [world.queues.tasks, world.queues.controls, world.queues.events])
     if (queue.size > 0)
       return { invariant: "settled", text: `the queue ${queue.name} holds ${queue.bodies[0]}` };
   for (const { watched, messageId } of peers.asked) {
-    if (watched.journal.head !== undefined || isBuried(world, messageId)) continue;
+    if (watched.journal.head !== undefined || isBuried(watch, messageId)) continue;
     return { invariant: "no-loss", text: `the task ${watched.taskId} is not decided` };
   }
   for (const watched of watch.tasks.values()) {
-    const open = openTask(world, watched);
+    const open = openTask(world, watch, watched);
     if (open !== undefined) return open;
   }
   return openSlots(world);
@@ -52,10 +52,11 @@ const slotsItem = z.object({
   queued: z.number().optional(),
 });
 
-function openTask(world: World, watched: Watched): Violation | undefined {
+function openTask(world: World, watch: Watch, watched: Watched): Violation | undefined {
   const { journal, events, taskId } = watched;
   const { head } = journal;
-  if (head === undefined) return undefined;
+  // What a message was to bring that lies in the dead letters is for whoever looks at them.
+  if (head === undefined || isBuried(watch, taskId)) return undefined;
   if (waitsForPerson(watched, world.scheduler.clock.now())) return undefined;
   if (!events.ended) return { invariant: "no-loss", text: `the task ${taskId} has no terminal event` };
   if (head.dueAt !== undefined)
@@ -63,11 +64,9 @@ function openTask(world: World, watched: Watched): Violation | undefined {
   return undefined;
 }
 
-/** Whether a message has killed its function on every receive, and lies where somebody will look for it. */
-function isBuried(world: World, name: string): boolean {
-  return [world.queues.tasks, world.queues.controls, world.queues.events].some(({ dead }) =>
-    dead.some(({ body }) => body.includes(name)),
-  );
+/** Whether a message that names a task has ended its function on every receive: somebody must look at it. */
+function isBuried(watch: Watch, name: string): boolean {
+  return watch.buried.some((subject) => subject.includes(name));
 }
 
 /** Whether a task does nothing but wait for its requester, who knows of the question, and for longer than we wait. */
@@ -89,7 +88,7 @@ function waitsForPerson({ journal, events }: Watched, now: number): boolean {
  */
 export function checkEnd(world: World, watch: Watch, peers: Peers, disturbed: number): void {
   for (const watched of watch.tasks.values()) {
-    if (watched.journal.head === undefined) continue;
+    if (watched.journal.head === undefined || isBuried(watch, watched.taskId)) continue;
     checkFold(watch, watched);
     // A task that was handed on is cancelled by whoever has handed it on.
     const cancels = peers.asked.find((asked) => asked.watched === watched)?.cancels ?? true;

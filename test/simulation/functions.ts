@@ -12,6 +12,7 @@ import { intake, PoisonMessage } from "../../shared/nats/intake.ts";
 import { MAX_RECEIVES, workHint } from "../../shared/tasks/messages.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
+import { outside } from "./outside.ts";
 import type { Received } from "./parts/queue.ts";
 import { Process } from "./process.ts";
 import type { World } from "./world.ts";
@@ -109,7 +110,7 @@ export class Functions {
     const world = this.#world;
     const { clock } = process;
     return {
-      ...world.outside(process),
+      ...outside(world, process),
       deployment: this.#deployment,
       agents: this.#agents(process),
       // Each invocation is a sandbox of its own here.

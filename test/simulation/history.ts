@@ -110,7 +110,7 @@ class History {
     const maxConcurrent = choices.of(0, 0, 1, 2);
     const deployment = deploymentOf({ statusEverySec: choices.of(5, 0, 60), maxConcurrent });
     const runtimes = deployment.agents.map(({ runtime }) => runtime);
-    this.#watch = new Watch(() => this.#world.values, maxConcurrent);
+    this.#watch = new Watch(this.#scheduler, () => this.#world.values, maxConcurrent);
     this.#world = new World(
       this.#scheduler,
       {
@@ -167,15 +167,18 @@ class History {
     this.#scheduler.say(() => "from now on nothing goes wrong");
     const end = this.#scheduler.clock.now() + CALM_MS;
     for (let n = 0; this.#watch.violation === undefined; n++) {
+      if (n > CALM_STEPS) return this.#stuck(n);
       if (this.#scheduler.ready > 0) await this.#step();
       else if (whatIsOpen(this.#world, this.#watch, this.#peers) === undefined) return;
-      else if (!(await this.#pass()) || this.#scheduler.clock.now() > end || n > CALM_STEPS)
-        return this.#stuck(n);
+      else if (!(await this.#pass()) || this.#scheduler.clock.now() > end) return this.#stuck(n);
     }
   }
 
   #stuck(steps: number): void {
-    const open = whatIsOpen(this.#world, this.#watch, this.#peers) ?? { invariant: "no-loss", text: "" };
+    const open = whatIsOpen(this.#world, this.#watch, this.#peers) ?? {
+      invariant: "no-loss",
+      text: "something goes on for ever",
+    };
     const hours = (this.#scheduler.clock.now() - START) / (60 * MINUTE);
     this.#watch.broken(open.invariant, `${open.text}, after ${hours.toFixed(1)} h and ${steps} calm steps`);
   }

@@ -131,6 +131,9 @@ type Seen = z.infer<typeof seen>;
 /** How an error of a program's own begins. */
 export const OWN_ERROR = "as it should:";
 
+/** Made once, for each process has an agent of its own, and making a schema is dear. */
+const anything = z.unknown();
+
 /** An agent whose one skill runs the program that belongs to the task. */
 export function agentOf(id: string, programOf: (taskId: string) => Program | undefined, host: Host): Agent {
   const run = async (task: Task, step: Step) => {
@@ -141,12 +144,12 @@ export function agentOf(id: string, programOf: (taskId: string) => Program | und
     if (program.throws) throw new Error(`${OWN_ERROR} the handler fails`);
     return JSON.stringify(found);
   };
-  const skill = { name: "Task", description: "Runs a generated program", tags: [], input: z.unknown(), run };
+  const skill = { name: "Task", description: "Runs a generated program", tags: [], input: anything, run };
   return {
     id,
     description: "A generated agent",
     version: "1.0.0",
-    settings: z.unknown(),
+    settings: anything,
     skills: { task: skill },
   };
 }

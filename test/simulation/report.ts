@@ -1,6 +1,7 @@
 import { Choices, writeChoices } from "./choices.ts";
 import { playHistory } from "./history.ts";
 import { INVARIANTS, type Violation } from "./invariants.ts";
+import { Narration } from "./narration.ts";
 import { shrink } from "./shrink.ts";
 
 const SHRINK_MS = 30_000;
@@ -33,7 +34,9 @@ export async function smallest(
 export async function narrate(choices: readonly number[], say: (line: string) => void): Promise<boolean> {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 10;
-  const { violation } = await playHistory(Choices.replay(choices), (line) => say(shortened(line)));
+  const narration = new Narration(say);
+  const { violation } = await playHistory(Choices.replay(choices), (line) => narration.tell(shortened(line)));
+  narration.end();
   Error.stackTraceLimit = limit;
   if (violation === undefined) say("\nno invariant is broken");
   else {

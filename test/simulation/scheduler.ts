@@ -95,11 +95,6 @@ export class Scheduler {
     return this.#ready.length;
   }
 
-  /** What can happen now, in words. */
-  get waiting(): string[] {
-    return this.#ready.map(({ what }) => what());
-  }
-
   /** Notes that something can happen from now on. */
   add(happening: Happening): void {
     this.#ready.push(happening);

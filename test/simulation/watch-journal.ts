@@ -1,6 +1,7 @@
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import type { Invariant } from "./invariants.ts";
+import { MINUTE } from "./time.ts";
 
 /** What is told of a broken invariant. */
 export type Break = (invariant: Invariant, text: string) => void;
@@ -18,6 +19,9 @@ const DECIDED = [
   "input",
 ] as const;
 
+/** A task that waits goes on with what it is brought as soon as it has a slot, which others may hold for a while. */
+const SLUGGISH_MS = 30 * MINUTE;
+
 /** Watches the items of one task as they are written. */
 export class JournalWatch {
   readonly #taskId: string;
@@ -32,6 +36,8 @@ export class JournalWatch {
   #taken = 0;
   /** The epoch of the last entry that a worker put. */
   #worker = 0;
+  /** When the task was brought what it waited for, if nothing had gone wrong for whoever brought it. */
+  #brought: number | undefined;
 
   constructor(taskId: string, broken: Break) {
     this.#taskId = taskId;
@@ -79,8 +85,12 @@ export class JournalWatch {
       this.#break("fence", `${of}: the worker of epoch ${by} changes it under epoch ${after.epoch}`);
   }
 
-  /** An entry is put, or changed. */
-  entryWritten(before: unknown, entry: Entry): void {
+  /**
+   * An entry is put, or changed.
+   *
+   * @param calm whether nothing goes wrong any more, and nothing has for whoever has put it
+   */
+  entryWritten(before: unknown, entry: Entry, now: number, calm: boolean): void {
     const of = `the entry ${entry.place} of ${this.#taskId}`;
     if (before !== undefined) {
       this.#break("fence", `${of} is put where another one is`);
@@ -92,6 +102,7 @@ export class JournalWatch {
     this.#epochOf(entry, of);
     this.#controlOf(entry, of);
     this.#revisionsOf(entry, of);
+    this.#promptnessOf(entry, of, now, calm);
     for (const { name } of entry.steps ?? []) {
       if (this.stored.has(name)) this.#break("once", `${of}: the step ${name} is stored a second time`);
       this.stored.set(name, entry.epoch);
@@ -111,6 +122,20 @@ export class JournalWatch {
       this.#break("fence", `${of} has epoch ${epoch}, which has not kept out the claim before it`);
     if (claim === true) this.#taken = Math.max(this.#taken, epoch);
     this.#worker = Math.max(this.#worker, epoch);
+  }
+
+  /** An end is late, too: a task that sleeps on until its time is over would else seem to have come to its end. */
+  #promptnessOf({ control, heard, answer }: Entry, of: string, now: number, calm: boolean): void {
+    if (control === undefined && heard === undefined) {
+      const minutes = Math.round((now - (this.#brought ?? now)) / MINUTE);
+      if (now > (this.#brought ?? now) + SLUGGISH_MS)
+        this.#break(
+          "no-loss",
+          `${of} is a worker's first ${minutes} min after it was brought what it waits for`,
+        );
+      this.#brought = undefined;
+    } else if (calm && this.head?.waiting === true && (answer ?? heard?.outcome) !== undefined)
+      this.#brought ??= now;
   }
 
   #controlOf({ control }: Entry, of: string): void {

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { isCausedBy } from "../../functions/control/decide.ts";
 import { firstEvent } from "../../shared/events/drafts.ts";
+import { openChildren } from "../../shared/tasks/delegation.ts";
+import { fold } from "../../shared/tasks/fold.ts";
 import { type Entry, HEAD_KEY, type Head } from "../../shared/tasks/items.ts";
 import type { MemoryValues } from "../../shared/testing/memory-values.ts";
 import { parseSubject, readControl, readEnvelope, taskIdOf, taskState } from "../../shared/wire/index.ts";
@@ -9,6 +11,7 @@ import type { Item } from "./parts/expressions.ts";
 import type { Ack, Held } from "./parts/streams.ts";
 import type { Key } from "./parts/table.ts";
 import type { Process } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
 import { EventsWatch } from "./watch-events.ts";
 import { JournalWatch } from "./watch-journal.ts";
 import { SlotsWatch } from "./watch-slots.ts";
@@ -33,18 +36,23 @@ const published = z.object({
 /** Watches over the invariants while a history goes on. */
 export class Watch {
   readonly tasks = new Map<string, Watched>();
+  /** The subjects of messages that were terminated because they had ended their function on every receive. */
+  readonly buried: string[] = [];
   /** The first that was broken. */
   violation: Violation | undefined;
+  readonly #scheduler: Scheduler;
   readonly #values: () => MemoryValues;
   /** The epoch under which a process works on a task. */
   readonly #claims = new Map<string, number>();
   /** The tasks by the key under which they are rejected. */
   readonly #rejections = new Map<string, string>();
-
+  /** The tasks whose end somebody has asked for. */
+  readonly #cancelled = new Set<string>();
   readonly #slots: SlotsWatch;
 
   /** @param max how many slots each agent has; 0 for as many as it likes */
-  constructor(values: () => MemoryValues, max: number) {
+  constructor(scheduler: Scheduler, values: () => MemoryValues, max: number) {
+    this.#scheduler = scheduler;
     this.#values = values;
     this.#slots = new SlotsWatch(max, this.broken);
   }
@@ -74,7 +82,12 @@ export class Watch {
 
   changed({ pk, sk }: Key, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
     if (sk === HEAD_KEY) this.#headChanged(pk, before, after, by);
-    else if (sk.startsWith("e#")) this.of(pk).journal.entryWritten(before, after as unknown as Entry); // Our own store has written it.
+    else if (sk.startsWith("e#")) {
+      const { clock, choices } = this.#scheduler;
+      const calm = choices.isCalm && by?.disturbed === false;
+      // Our own store has written it.
+      this.of(pk).journal.entryWritten(before, after as unknown as Entry, clock.now(), calm);
+    }
   }
 
   #headChanged(pk: string, before: Item | undefined, after: Item | undefined, by: Process | undefined): void {
@@ -92,19 +105,23 @@ export class Watch {
         "settled",
         `the head of ${pk} says that ${now.published} is published, and the stream has ${watched.events.revision}`,
       );
-    if (
-      now.dueAt === undefined &&
-      now.reject === undefined &&
-      watched.events.revision < watched.journal.revision
-    )
-      this.broken(
-        "settled",
-        `the head of ${pk} is no longer due, and revision ${watched.events.revision + 1} is not published`,
-      );
+    if (now.dueAt === undefined && now.reject === undefined) this.#leftIndex(pk, watched);
+  }
+
+  /** Nobody looks after a task any more. */
+  #leftIndex(taskId: string, { journal, events }: Watched): void {
+    const of = `the head of ${taskId} is no longer due`;
+    if (events.revision < journal.revision)
+      this.broken("settled", `${of}, and revision ${events.revision + 1} is not published`);
+    // A child that has not told its id yet is cancelled when it does.
+    for (const { step, told } of openChildren(fold(journal.entries)))
+      if (told?.taskId !== undefined && !this.#cancelled.has(told.taskId))
+        this.broken("settled", `${of}, and the child of its step ${step} is not cancelled`);
   }
 
   published({ subject, body }: Held): void {
     const parsed = parseSubject(subject);
+    if (parsed?.kind === "control" && parsed.control === "cancel") this.#cancelled.add(parsed.taskId);
     if (parsed?.kind !== "event") return;
     const { payload } = published.parse(JSON.parse(body));
     const watched = this.of(this.#rejections.get(parsed.taskKey) ?? parsed.taskKey);
@@ -135,8 +152,9 @@ export class Watch {
   /** It is said what becomes of a message. */
   settled(message: Held, ack: Ack): void {
     if (ack.kind === "ack") this.#acknowledged(message);
-    if (ack.kind !== "term" || parseSubject(message.subject)?.kind !== "task") return;
-    if (!ack.reason.startsWith("the function died"))
+    if (ack.kind !== "term") return;
+    if (ack.reason.startsWith("the function died")) this.buried.push(message.subject);
+    else if (parseSubject(message.subject)?.kind === "task")
       this.broken("no-loss", `${message.subject} is terminated: ${ack.reason}`);
   }
 

@@ -9,8 +9,6 @@ import { until } from "../../support/until.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const probe = new Probe();
-/** Progress is told at the end of a run only. */
-const quiet = new Probe({ statusEverySec: 3_600 });
 const headOf = async (taskId: string, of = probe) => {
   const head = await of.world.store.head(taskId);
   assert.ok(head);
@@ -124,82 +122,6 @@ describe("a task that waits", () => {
     const taskId = await probe.start((step) => step.sleep("long", "1d"), { delivery: { timeoutSec: 1_000 } });
     await probe.pass(1_000_000);
     assert.equal((await probe.last(taskId))?.error?.code, "timeout");
-  });
-});
-
-describe("an answer that lands while its worker leaves", () => {
-  const asking = async (step: Step) => `Hello ${await step.ask("name", "Your name?")}`;
-
-  for (const [when, at] of [
-    ["just before the head is written", "before"],
-    ["just after", "after"],
-  ] as const)
-    test(`is not lost: ${when}`, async () => {
-      const hint = await probe.admit(asking);
-      const { world } = probe;
-      const suspend: Store["suspend"] = async (...args) => {
-        if (at === "before") await probe.reply(hint.taskId, "input_reply", { input: "Ada" });
-        const held = await world.store.suspend(...args);
-        if (at === "after") await probe.reply(hint.taskId, "input_reply", { input: "Ada" });
-        return held;
-      };
-      await world.work(hint, { store: { ...world.store, suspend } });
-      assert.ok(world.hints.length >= 1);
-      assert.ok(world.hints.every(({ delaySec }) => delaySec === 0));
-      await probe.go();
-      assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
-    });
-
-  test("is not lost: though the worker dies with the write", async () => {
-    const hint = await probe.admit(asking, { delivery: { timeoutSec: 3_600 } });
-    const { world } = probe;
-    const died = new Error("no answer");
-    const suspend: Store["suspend"] = async (...args) => {
-      await probe.reply(hint.taskId, "input_reply", { input: "Ada" });
-      await world.store.suspend(...args);
-      throw died;
-    };
-    await assert.rejects(world.work(hint, { store: { ...world.store, suspend } }), died);
-    await probe.pass(5 * MINUTE);
-    assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
-  });
-
-  test("is not lost: at the place of the last progress text", async () => {
-    const hint = await quiet.admit(async (step) => {
-      const asked = asking(step);
-      await step.run("work", () => 1);
-      step.status("waiting for you");
-      return await asked;
-    });
-    const { world } = quiet;
-    const append: Store["append"] = async (...args) => {
-      const { opens, steps, events = [] } = args[1];
-      if (opens === undefined && steps === undefined && events.some(({ kind }) => kind === "status"))
-        await quiet.reply(hint.taskId, "input_reply", { input: "Ada" });
-      return world.store.append(...args);
-    };
-    await world.work(hint, { store: { ...world.store, append } });
-    assert.equal((await headOf(hint.taskId, quiet)).waiting, true);
-    await quiet.go();
-    assert.equal((await quiet.last(hint.taskId))?.content, "Hello Ada");
-    const told = await quiet.told(hint.taskId);
-    assert.ok(told.includes("WORKING waiting for you"), `${told}`);
-  });
-
-  test("is found by the sweep when the hint cannot be sent", async () => {
-    const hint = await probe.admit(asking);
-    const { world } = probe;
-    const suspend: Store["suspend"] = async (...args) => {
-      await probe.reply(hint.taskId, "input_reply", { input: "Ada" });
-      return world.store.suspend(...args);
-    };
-    const noQueue = new Error("no queue");
-    const options = { store: { ...world.store, suspend }, hint: () => Promise.reject(noQueue) };
-    await assert.rejects(world.work(hint, options), noQueue);
-    world.hints.splice(0);
-    await world.sweep();
-    await probe.go();
-    assert.equal((await probe.last(hint.taskId))?.content, "Hello Ada");
   });
 });
 

@@ -12,6 +12,8 @@ interface Message {
   readonly id: number;
   readonly body: string;
   receives: number;
+  /** Whether it was handed out though somebody had it. */
+  doubled: boolean;
   /** Forgets when it becomes visible. */
   forget: () => void;
 }
@@ -63,7 +65,7 @@ export class SimulatedQueue {
   }
 
   send(body: string, delayMs = 0): void {
-    const message: Message = { id: ++this.#ids, body, receives: 0, forget: () => {} };
+    const message: Message = { id: ++this.#ids, body, receives: 0, doubled: false, forget: () => {} };
     this.#messages.set(message.id, message);
     this.#show(message, delayMs);
   }
@@ -89,7 +91,9 @@ export class SimulatedQueue {
       return;
     }
     message.receives++;
-    const again = this.#scheduler.chance("delivery");
+    // A standard queue hands out a message twice now and then, not again and again.
+    const again = !message.doubled && this.#scheduler.chance("delivery");
+    message.doubled ||= again;
     this.#show(message, again ? AT_ONCE_MS : this.#visibilityMs);
     this.#receive({ id: message.id, body: message.body, receives: message.receives });
   }
