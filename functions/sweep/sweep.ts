@@ -36,9 +36,9 @@ export interface SweepDeps {
  */
 export async function sweep(deps: SweepDeps, until: number): Promise<number> {
   const horizon = deps.now() + deps.timing.sweepPeriodMs;
+  const shards = dueShards.map((shard) => sweepShard(deps, shard, horizon, until));
   // Should somebody have died between leaving and handing on, or the limit have been raised.
-  await handOnAll(deps);
-  const counts = await Promise.all(dueShards.map((shard) => sweepShard(deps, shard, horizon, until)));
+  const [counts] = await Promise.all([Promise.all(shards), handOnAll(deps)]);
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
