@@ -5,7 +5,8 @@ import { Ground } from "../ground.ts";
 import { median, say } from "../print.ts";
 import { type Grown, type GrowthRun, grown, inTurns } from "./measures.ts";
 
-const NEW_STEPS = 20;
+/** So many that a collection of the garbage that the replay has left is not most of what they take. */
+const NEW_STEPS = 60;
 /** Each round adds about {@link NEW_STEPS} entries: a history shorter than this is measured once only. */
 const LASTING = 100 * NEW_STEPS;
 const HOUR_MS = 3_600_000;
