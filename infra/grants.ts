@@ -52,7 +52,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
     consumes: ["work"],
   },
   sweep: {
-    table: LEAVES,
+    table: [...LEAVES, "BatchGetItem"],
     dueIndex: true,
     values: ["GetObject"],
     sends: ["work"],

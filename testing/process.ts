@@ -138,6 +138,7 @@ export class Process {
           put("store.claimSlot", head.taskId, () => store.claimSlot(head, ...rest)),
         queue: (head, max) => put("store.queue", head.taskId, () => store.queue(head, max)),
         slots: (runtime) => this.read(() => store.slots(runtime)),
+        allSlots: (runtimes) => this.read(() => store.allSlots(runtimes)),
         nextWaiter: (...args) => this.read(() => store.nextWaiter(...args)),
         dropWaiter: (waiter) => put("store.dropWaiter", waiter.taskId, () => store.dropWaiter(waiter)),
         news: (taskId, ...rest) => put("store.news", taskId, () => store.news(taskId, ...rest)),

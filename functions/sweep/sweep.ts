@@ -3,7 +3,7 @@ import { delaySeconds, type Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
-import { handOn } from "../../shared/tasks/hand-on.ts";
+import { handOnAll } from "../../shared/tasks/hand-on.ts";
 import { dueShards, type Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
@@ -36,9 +36,9 @@ export interface SweepDeps {
  */
 export async function sweep(deps: SweepDeps, until: number): Promise<number> {
   const horizon = deps.now() + deps.timing.sweepPeriodMs;
+  const shards = dueShards.map((shard) => sweepShard(deps, shard, horizon, until));
   // Should somebody have died between leaving and handing on, or the limit have been raised.
-  await Promise.all(deps.deployment.agents.map(({ runtime }) => handOn(deps, runtime)));
-  const counts = await Promise.all(dueShards.map((shard) => sweepShard(deps, shard, horizon, until)));
+  const [counts] = await Promise.all([Promise.all(shards), handOnAll(deps)]);
   return counts.reduce((sum, count) => sum + count, 0);
 }
 

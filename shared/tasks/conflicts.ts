@@ -15,9 +15,13 @@ function isPassing(error: unknown): boolean {
   return (error.CancellationReasons ?? []).some(({ Code }) => PASSING.has(Code ?? ""));
 }
 
+/** How long to wait after so many tries: longer each time, and left to chance, so that those who meet part. */
+export function growingPause(tries: number): number {
+  return Math.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries);
+}
+
 /**
- * Tries a write again while a transaction on the same item is under way, which the SDK does not do. The pauses grow
- * and are left to chance, so that those who meet part.
+ * Tries a write again while a transaction on the same item is under way, which the SDK does not do.
  *
  * @throws the last error after {@link CONFLICT_TRIES} tries
  */
@@ -30,7 +34,7 @@ export async function throughConflicts<T>(
       return await write();
     } catch (error) {
       if (tries === CONFLICT_TRIES || !isPassing(error)) throw error;
-      await pause(Math.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+      await pause(growingPause(tries));
     }
   }
 }

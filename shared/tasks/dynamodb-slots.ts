@@ -1,5 +1,6 @@
 import { GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod";
+import { readItems } from "./dynamodb-batch.ts";
 import { IS_LIVE, LIVE, toHead } from "./dynamodb-head.ts";
 import { NOBODY_WAITS } from "./dynamodb-leave.ts";
 import { countDown, keysOf, type Part, type TableAccess, transact } from "./dynamodb-transaction.ts";
@@ -8,7 +9,10 @@ import { afterSender, LINE, LINE_END, placeInLine, slotsPartition } from "./slot
 import type { Store } from "./store.ts";
 
 /** What of the store concerns slots. */
-export type SlotStore = Pick<Store, "claimSlot" | "queue" | "slots" | "nextWaiter" | "dropWaiter">;
+export type SlotStore = Pick<
+  Store,
+  "claimSlot" | "queue" | "slots" | "allSlots" | "nextWaiter" | "dropWaiter"
+>;
 
 const slotsItem = z.object({
   live: z.set(z.string()).default(new Set<string>()),
@@ -76,6 +80,17 @@ export function dynamoSlots(access: TableAccess): SlotStore {
     async slots(runtime) {
       const { Item } = await client.send(new GetCommand({ ...keys.slots(runtime), ConsistentRead: true }));
       return slotsItem.parse(Item ?? {});
+    },
+
+    async allSlots(runtimes) {
+      const items = await readItems(
+        access,
+        runtimes.map((runtime) => keys.slots(runtime).Key),
+      );
+      const byPartition = new Map(items.map((item) => [item.pk, item]));
+      return new Map(
+        runtimes.map((runtime) => [runtime, slotsItem.parse(byPartition.get(slotsPartition(runtime)) ?? {})]),
+      );
     },
 
     async nextWaiter(runtime, lastFrom) {

@@ -3,7 +3,7 @@ import { slotsOf } from "../policy/concurrency.ts";
 import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import type { Head } from "./items.ts";
 import { hintOf, type WorkHint } from "./messages.ts";
-import { hasRoom } from "./slots.ts";
+import { hasRoom, type Slots } from "./slots.ts";
 import type { Store } from "./store.ts";
 
 /** Places of the line whose tasks are gone that are cleared away in one go. */
@@ -18,12 +18,18 @@ export interface HandOnDeps {
   readonly hint: (hint: WorkHint, delaySeconds: number) => Promise<void>;
 }
 
-/** The head of the task that a free slot of an agent is for; nothing when there is no slot, or nobody waits. */
+/**
+ * The head of the task that a free slot of an agent is for.
+ *
+ * @param known the agent's slots if they have just been read
+ * @returns nothing when there is no slot, or nobody waits
+ */
 export async function nextInLine(
   { store, deployment }: Pick<HandOnDeps, "store" | "deployment">,
   runtime: string,
+  known?: Slots,
 ): Promise<Head | undefined> {
-  const slots = await store.slots(runtime);
+  const slots = known ?? (await store.slots(runtime));
   if (slots.queued <= 0 || !hasRoom(slots, slotsOf(deployment, runtime))) return undefined;
   for (let cleared = 0; cleared < MAX_CLEARED; cleared++) {
     const waiter = await store.nextWaiter(runtime, slots.lastFrom);
@@ -39,12 +45,28 @@ export async function nextInLine(
 /**
  * Offers a free slot of an agent to whoever is next in its line. Who takes it offers the next, so one offer fills them
  * all. What goes wrong here is nobody's failure: `sweep` does the same each minute.
+ *
+ * @param known the agent's slots if they have just been read
  */
-export async function handOn(deps: HandOnDeps, runtime: string): Promise<void> {
+export async function handOn(deps: HandOnDeps, runtime: string, known?: Slots): Promise<void> {
   try {
-    const next = await nextInLine(deps, runtime);
+    const next = await nextInLine(deps, runtime, known);
     if (next !== undefined) await deps.hint(hintOf(next), 0);
   } catch (error) {
     deps.telemetry.warn("a slot is not handed on yet", { to: runtime, ...errorFields(error) });
+  }
+}
+
+/**
+ * Does so for all agents that have a limit. Their counts are read together: a deployment may host hundreds of agents,
+ * and nearly always there is nothing to hand on.
+ */
+export async function handOnAll(deps: HandOnDeps): Promise<void> {
+  const limited = deps.deployment.agents.filter(({ policy }) => policy.maxConcurrent > 0);
+  try {
+    const all = await deps.store.allSlots(limited.map(({ runtime }) => runtime));
+    await Promise.all([...all].map(([runtime, slots]) => handOn(deps, runtime, slots)));
+  } catch (error) {
+    deps.telemetry.warn("no slots are handed on yet", errorFields(error));
   }
 }

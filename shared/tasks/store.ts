@@ -130,6 +130,8 @@ export interface Store {
    */
   queue(head: Head, max: number): Promise<"queued" | "room" | "stale">;
   slots(runtime: string): Promise<Slots>;
+  /** The slots of many agents, in a request for each hundred. */
+  allSlots(runtimes: readonly string[]): Promise<ReadonlyMap<string, Slots>>;
   /** Who is next: the first in arrival of the sender whose turn it is after the one that was served last. */
   nextWaiter(runtime: string, lastFrom: string | undefined): Promise<Waiter | undefined>;
   /** Takes out of the line whose head does not say that it is there. */

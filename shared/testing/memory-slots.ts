@@ -5,7 +5,7 @@ import { isTerminal } from "../wire/index.ts";
 
 /** The slots of the agents, in memory. */
 export interface MemorySlots {
-  readonly store: Pick<Store, "claimSlot" | "queue" | "slots" | "nextWaiter" | "dropWaiter">;
+  readonly store: Pick<Store, "claimSlot" | "queue" | "slots" | "allSlots" | "nextWaiter" | "dropWaiter">;
   /** Takes from a task what its head says it has; tells whether others wait for what has become free. */
   giveUp(there: Head): boolean;
   /** The tasks in the line of an agent, by their places. */
@@ -46,6 +46,11 @@ export function memorySlots(heads: {
     [...of(runtime).line]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([place, taskId]) => ({ to: runtime, taskId, place }));
+
+  const slotsOf = (runtime: string): Slots => {
+    const { live, queued, lastFrom } = of(runtime);
+    return { live: new Set(live), queued, ...(lastFrom === undefined ? {} : { lastFrom }) };
+  };
 
   return {
     line,
@@ -97,11 +102,8 @@ export function memorySlots(heads: {
         return "queued";
       },
 
-      async slots(runtime) {
-        const { live, queued, lastFrom } = of(runtime);
-        const slots: Slots = { live: new Set(live), queued };
-        return lastFrom === undefined ? slots : { ...slots, lastFrom };
-      },
+      slots: async (runtime) => slotsOf(runtime),
+      allSlots: async (runtimes) => new Map(runtimes.map((runtime) => [runtime, slotsOf(runtime)])),
 
       async nextWaiter(runtime, lastFrom) {
         const waiters = line(runtime);

@@ -43,7 +43,7 @@ const programs: Readonly<Record<string, () => Promise<void>>> = {
   steps: () => benchSteps({ steps, rounds: rounds ?? 5 }),
   latency: () => benchLatency({ seconds, share: of }),
   cold: () => benchCold({ rounds: rounds ?? 5 }),
-  growth: () => benchGrowth({ rounds: rounds ?? 3, share: of }),
+  growth: () => benchGrowth({ rounds: rounds ?? 8, share: of }),
   engines: () => benchEngines({ steps, parallel: 200, stored: steps }),
   profile: () => benchProfile({ share: of }),
   floor: () => benchFloor({ rounds: rounds ?? 3, share: of }),

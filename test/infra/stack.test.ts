@@ -243,7 +243,7 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
     "sqs:SendMessage",
   ],
   work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
-  sweep: [...LEAVES, "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
+  sweep: [...LEAVES, "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
 };
 const role = z.object({
   ManagedPolicyArns: z.undefined().optional(),

@@ -40,7 +40,7 @@ export async function testAssembly(): Promise<string> {
  * `support`, `faulty`, …) on a local host, with a nats-server of its own that the host is told to use.
  */
 export async function startSluice(options: Partial<HostOptions> = {}): Promise<Sluice> {
-  const assemblyDir = await testAssembly();
+  const assemblyDir = options.assemblyDir ?? (await testAssembly());
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-e2e-"));
   const nats = await startNats();
   const lines: string[] = [];

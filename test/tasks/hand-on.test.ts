@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import * as z from "zod";
 import { defineAgent, skill } from "../../shared/agents/index.ts";
-import { handOn } from "../../shared/tasks/hand-on.ts";
+import { handOn, handOnAll } from "../../shared/tasks/hand-on.ts";
 import type { Head } from "../../shared/tasks/items.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
@@ -109,6 +109,35 @@ test("who is in the line and whose head does not say so is cleared away, ten in 
     hints.map(({ hint }) => hint.taskId),
     ["next"],
   );
+});
+
+test("of all agents with a limit the counts are read at once, and free slots are offered", async () => {
+  const live = await full("first");
+  await store.settle(live, 0, "TASK_STATE_COMPLETED");
+  const [narrow] = deployment.agents;
+  assert.ok(narrow);
+  const named = (runtime: string, maxConcurrent: number) => ({
+    ...narrow,
+    runtime,
+    policy: { ...narrow.policy, maxConcurrent },
+  });
+  const agents = [narrow, named("test-idle", 3), named("test-unlimited", 0)];
+  const asked: (readonly string[])[] = [];
+  const over: Partial<Store> = {
+    allSlots: (runtimes) => {
+      asked.push(runtimes);
+      return store.allSlots(runtimes);
+    },
+    slots: () => Promise.reject(new Error("agent by agent")),
+  };
+  await handOnAll({ ...deps(over), deployment: { ...deployment, agents } });
+  assert.deepEqual(asked, [[RUNTIME, "test-idle"]]);
+  assert.deepEqual(
+    hints.map(({ hint }) => hint.taskId),
+    ["first"],
+  );
+  await handOnAll(deps({ allSlots: () => Promise.reject(new Error("no table")) }));
+  assert.deepEqual(warnings, ["no slots are handed on yet"]);
 });
 
 test("what goes wrong is told, and left to the sweep", async () => {

@@ -238,6 +238,23 @@ for (const [name, open] of [
       assert.deepEqual(await agent.shows(), { live: ["a", "b"], queued: 0, next: undefined }, "it is gone");
     });
 
+    test("the slots of many agents are read together, also of those that never had any", async () => {
+      await begin("a", "b");
+      await agent.claim("a", 1);
+      await agent.queue("b", 1);
+      const neighbour = new Agent(store);
+      await neighbour.admit("c");
+      await neighbour.claim("c", 1);
+      const others = Array.from({ length: 230 }, newRuntime);
+      const runtimes = [agent.runtime, ...others, neighbour.runtime];
+      const all = await store.allSlots(runtimes);
+      assert.deepEqual([...all.keys()], runtimes);
+      for (const { runtime } of [agent, neighbour])
+        assert.deepEqual(all.get(runtime), await store.slots(runtime));
+      for (const runtime of others) assert.deepEqual(all.get(runtime), { live: new Set(), queued: 0 });
+      assert.deepEqual(await store.allSlots([]), new Map());
+    });
+
     test("the most slots that a policy gives are counted to the last", async () => {
       await begin();
       const names = Array.from({ length: 1_001 }, (_, n) => String(n).padStart(12, "0"));

@@ -11,12 +11,12 @@ import type { Received } from "../../support/peer.ts";
 import { until } from "../../support/until.ts";
 import { Load } from "../load.ts";
 import { say } from "../print.ts";
-import { type Grown, type GrowthRun, grown, mediansOf, OF_A_PRODUCT, roundOf } from "./measures.ts";
+import { type Grown, type GrowthRun, grown, inTurns, OF_A_PRODUCT, roundOf } from "./measures.ts";
 
 const AGENT = "counted";
 const PUBLISHED_AT_ONCE = 500;
 
-/** Products whose tables and streams hold so many tasks that are over, measured in turns. */
+/** Products whose tables and streams hold so many tasks that are over. */
 export async function growthOfTasks({ sizes, rounds }: GrowthRun): Promise<Grown> {
   const loads: Load[] = [];
   try {
@@ -26,14 +26,7 @@ export async function growthOfTasks({ sizes, rounds }: GrowthRun): Promise<Grown
       loads.push(load);
       await fill(load, size);
     }
-    const measured: number[][][] = loads.map(() => []);
-    // The first round warms up.
-    for (let round = 0; round <= rounds; round++)
-      for (const [at, load] of loads.entries()) {
-        const values = await roundOf(load);
-        if (round > 0) measured[at]?.push(values);
-      }
-    return grown("tasks stored", sizes, OF_A_PRODUCT, measured.map(mediansOf));
+    return grown("tasks stored", sizes, OF_A_PRODUCT, await inTurns(loads, rounds, roundOf));
   } finally {
     await Promise.all(loads.map(({ sluice }) => sluice.stop()));
   }

@@ -4,6 +4,7 @@ import {
   TransactionConflictException,
 } from "@aws-sdk/client-dynamodb";
 import {
+  BatchGetCommand,
   DeleteCommand,
   type DynamoDBDocumentClient,
   GetCommand,
@@ -46,6 +47,7 @@ function requestOf(table: SimulatedTable, command: unknown): Sent {
     const read = () => ({ Item: table.get(at) });
     return { what: () => `reads ${nameOf(at)}`, writes: false, apply: read };
   }
+  if (command instanceof BatchGetCommand) return batchOf(table, command);
   if (command instanceof QueryCommand) {
     const { input } = command;
     const by = input.ExpressionAttributeValues ?? {};
@@ -75,6 +77,22 @@ function requestOf(table: SimulatedTable, command: unknown): Sent {
     what: () => describe(write),
     writes: true,
     apply: () => ({ Attributes: table.write(write) }),
+  };
+}
+
+/** Of what is asked for DynamoDB may read a part: here it always leaves one out, where that leaves any. */
+function batchOf(table: SimulatedTable, { input }: BatchGetCommand): Sent {
+  const [[name, { Keys = [] }] = ["", {}]] = Object.entries(input.RequestItems ?? {});
+  const keys = Keys.map((one) => key.parse(one));
+  const read = keys.length > 1 ? keys.slice(0, -1) : keys;
+  const left = keys.slice(read.length);
+  return {
+    what: () => `reads ${keys.map(nameOf).join(" + ")}`,
+    writes: false,
+    apply: () => ({
+      Responses: { [name]: read.map((at) => table.get(at)).filter((item) => item !== undefined) },
+      UnprocessedKeys: left.length > 0 ? { [name]: { Keys: left } } : {},
+    }),
   };
 }
 
