@@ -58,13 +58,12 @@ export async function handOn(deps: HandOnDeps, runtime: string, known?: Slots): 
 }
 
 /**
- * Does so for all agents that have a limit. Their counts are read together: a deployment may host hundreds of agents,
- * and nearly always there is nothing to hand on.
+ * Does so for all agents, for a limit may just have been lifted. Their counts are read together: a deployment may host
+ * hundreds of agents, and nearly always there is nothing to hand on.
  */
 export async function handOnAll(deps: HandOnDeps): Promise<void> {
-  const limited = deps.deployment.agents.filter(({ policy }) => policy.maxConcurrent > 0);
   try {
-    const all = await deps.store.allSlots(limited.map(({ runtime }) => runtime));
+    const all = await deps.store.allSlots(deps.deployment.agents.map(({ runtime }) => runtime));
     await Promise.all([...all].map(([runtime, slots]) => handOn(deps, runtime, slots)));
   } catch (error) {
     deps.telemetry.warn("no slots are handed on yet", errorFields(error));

@@ -111,7 +111,7 @@ test("who is in the line and whose head does not say so is cleared away, ten in 
   );
 });
 
-test("of all agents with a limit the counts are read at once, and free slots are offered", async () => {
+test("of all agents the counts are read at once, and free slots are offered", async () => {
   const live = await full("first");
   await store.settle(live, 0, "TASK_STATE_COMPLETED");
   const [narrow] = deployment.agents;
@@ -131,7 +131,7 @@ test("of all agents with a limit the counts are read at once, and free slots are
     slots: () => Promise.reject(new Error("agent by agent")),
   };
   await handOnAll({ ...deps(over), deployment: { ...deployment, agents } });
-  assert.deepEqual(asked, [[RUNTIME, "test-idle"]]);
+  assert.deepEqual(asked, [[RUNTIME, "test-idle", "test-unlimited"]]);
   assert.deepEqual(
     hints.map(({ hint }) => hint.taskId),
     ["first"],
