@@ -220,6 +220,7 @@ class History {
         process.say(() => `runs step ${step} of ${taskId}`);
         this.#watch.called(process, taskId, step);
       },
+      seen: (taskId, step) => this.#watch.seen(taskId, step),
       pause: (ms) => new Promise((resolve) => void process.clock.timer(ms, resolve)),
       token: () => `t${++this.#tokens}`,
     });

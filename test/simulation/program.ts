@@ -119,6 +119,8 @@ function drawPart(
 export interface Host {
   /** Told of each call of a step's function. */
   readonly called: (taskId: string, step: string) => void;
+  /** Told when the handler sees a step's result. */
+  readonly seen: (taskId: string, step: string) => void;
   readonly pause: (ms: number) => Promise<void>;
   /** A text that nobody has made before. */
   readonly token: () => string;
@@ -178,8 +180,8 @@ async function runParts(program: Program, parts: readonly Part[], at: At): Promi
 async function runPart(program: Program, part: Part, at: At, index: number): Promise<string | undefined> {
   const { step, host, task, path } = at;
   switch (part.kind) {
-    case "run":
-      return await step.run(
+    case "run": {
+      const value = await step.run(
         part.name,
         async ({ attempt }) => {
           host.called(task.id, path + part.name);
@@ -190,6 +192,9 @@ async function runPart(program: Program, part: Part, at: At, index: number): Pro
         },
         { retry: { attempts: part.attempts } },
       );
+      host.seen(task.id, path + part.name);
+      return value;
+    }
     case "status":
       step.status(part.text);
       return undefined;

@@ -149,6 +149,15 @@ export class Watch {
       this.broken("once", `${process.name} runs the step ${step} of ${taskId}, which is stored`);
   }
 
+  /** A handler sees a step's result, and may act upon it. */
+  seen(taskId: string, step: string): void {
+    if (!this.of(taskId).journal.stored.has(step))
+      this.broken(
+        "once",
+        `the handler of ${taskId} sees the result of the step ${step}, which is not stored`,
+      );
+  }
+
   /** It is said what becomes of a message. */
   settled(message: Held, ack: Ack): void {
     if (ack.kind === "ack") this.#acknowledged(message);
