@@ -16,7 +16,8 @@ export type Part =
       /** How many characters its result has. */
       readonly size: number;
     }
-  | { readonly kind: "status"; readonly text: string }
+  /** Progress, told as often, with a pause after each. */
+  | { readonly kind: "status"; readonly text: string; readonly times?: number }
   | { readonly kind: "artifact"; readonly name: string; readonly size: number }
   | { readonly kind: "sleep"; readonly name: string; readonly ms: number }
   | { readonly kind: "ask" | "approve"; readonly name: string; readonly timeoutMs: number | undefined }
@@ -87,7 +88,7 @@ function drawPart(
       return { kind, name: name(), ms, failures, attempts: 3, fatal: choices.below(12) === 1, size };
     }
     case "status":
-      return { kind, text: `at ${name()}` };
+      return { kind, text: `at ${name()}`, times: choices.of(1, 1, 1, 8) };
     case "artifact":
       return { kind, name: name(), size: choices.below(20) === 1 ? LARGE : 10 };
     case "sleep":
@@ -197,6 +198,10 @@ async function runPart(program: Program, part: Part, at: At, index: number): Pro
     }
     case "status":
       step.status(part.text);
+      for (let told = 1; told < (part.times ?? 1); told++) {
+        await host.pause(10 * SECOND);
+        step.status(`${part.text}, ${told}`);
+      }
       return undefined;
     case "artifact":
       await step.artifact(part.name, "a".repeat(part.size));
