@@ -5,8 +5,6 @@ import * as z from "zod";
 
 /** Many times what the tests of a file take together; whatever keeps its process for so long shows nothing. */
 const FILE_MS = 600_000;
-/** And how long their process may live on when all of them have ended: a test that fails may leave much behind. */
-const LINGER_MS = 20_000;
 /** As `test/support/until.ts` says it. */
 const LATE = /: not within \d+ ms/;
 
@@ -36,7 +34,6 @@ export async function runTests(
   titles: readonly string[],
 ): Promise<Map<string, Ended>> {
   const ended = new Map<string, Ended>(titles.map((title) => [title, { kind: "missing" }]));
-  const leave = new AbortController();
   const tests = run({
     cwd: folder,
     files: [join(folder, file)],
@@ -44,22 +41,15 @@ export async function runTests(
       (title) => new RegExp(`${title.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`),
     ),
     timeout: FILE_MS,
-    signal: leave.signal,
   });
-  let lingering: NodeJS.Timeout | undefined;
-  const end = (title: string, how: Ended) => {
-    if (!ended.has(title)) return;
-    ended.set(title, how);
-    if ([...ended.values()].every(({ kind }) => kind !== "missing"))
-      lingering ??= setTimeout(() => leave.abort(), LINGER_MS);
-  };
   tests.on("test:pass", ({ name, skip }) => {
-    if (!skip) end(name, { kind: "passed" });
+    if (ended.has(name) && !skip) ended.set(name, { kind: "passed" });
   });
-  tests.on("test:fail", ({ name, details }) => end(name, failedBy(details.error)));
+  tests.on("test:fail", ({ name, details }) => {
+    if (ended.has(name)) ended.set(name, failedBy(details.error));
+  });
   tests.resume();
   await once(tests, "end");
-  clearTimeout(lingering);
   return ended;
 }
 
