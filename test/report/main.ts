@@ -8,6 +8,7 @@ import { RESULTS, type Recorded, recorded } from "../bench/recording.ts";
 import { checkSections } from "./checks.ts";
 import { markdownTable } from "./markdown.ts";
 import { plotsOf } from "./plots.ts";
+import { regressionSection } from "./regressions.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const PROOF = join(ROOT, "docs/proof.md");
@@ -37,6 +38,7 @@ const lines = [
   "read them is in [benchmarks.md](benchmarks.md).",
   "",
   ...checkSections(join(ROOT, ".cache")),
+  ...regressionSection(),
   "## Benchmarks",
   "",
   ...TITLES.flatMap(([name, title]) => section(title, name, runs.get(name))),

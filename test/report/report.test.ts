@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { checkSections } from "./checks.ts";
 import { markdownTable } from "./markdown.ts";
 import { plot } from "./plot.ts";
+import { regressionSection } from "./regressions.ts";
 
 test("a table in Markdown has numbers to the right, and no bar or line of a cell breaks it", () => {
   assert.deepEqual(
@@ -38,6 +39,27 @@ test("checks that have left no file are said to be missing; of others each file 
   } finally {
     rmSync(cache, { recursive: true });
   }
+});
+
+test("a fault stands in the report with when its test was seen to fail, or that it was not", () => {
+  const fault = {
+    path: "",
+    fields: {},
+    foundBy: "user",
+    file: "a.test.ts",
+    title: "works",
+    commit: "1234567",
+  };
+  const of = (name: string) => ({ ...fault, name, story: "It is | lost." });
+  const run = { at: "2026-08-01T12:00:00.000Z", digest: "", why: "", seconds: 1 };
+  const text = regressionSection(["new", "good", "bad"].map(of), ({ name }) =>
+    name === "new" ? undefined : { ...run, name, verdict: name === "good" ? "fails" : "PASSES" },
+  ).join("\n");
+  const row = (name: string, seen: string) =>
+    `| ${name}: It is \\| lost. | user | a.test.ts: works | 1234567 | ${seen} |`;
+  assert.ok(text.includes(row("new", "not run on this machine")), text);
+  assert.ok(text.includes(row("good", "2026-08-01T12:00")), text);
+  assert.ok(text.includes(row("bad", "NO: PASSES, 2026-08-01T12:00")), text);
 });
 
 test("a plot is well-formed, escapes its texts, and draws what was measured only", () => {

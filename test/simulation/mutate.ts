@@ -3,27 +3,21 @@
  * `mutations/` to a copy of the project, one at a time, and simulates there until an invariant breaks; see
  * docs/simulation.md.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { inCopy, type Patch, readPatches } from "../support/patches.ts";
 import { INVARIANTS } from "./invariants.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
 const PATCHES = join(import.meta.dirname, "mutations");
-/** What a copy needs to simulate. */
-const COPIED = ["agents", "functions", "infra", "shared", "test/simulation", "test/support", "package.json"];
 const SECONDS = 60;
 const SEED = 1;
 
 /** A fault, and the invariants of which it breaks one. */
-export interface Mutation {
-  readonly name: string;
+export interface Mutation extends Patch {
   readonly breaks: readonly string[];
-  readonly patch: string;
 }
 
 /** How the search for a mutation came out. */
@@ -36,20 +30,13 @@ export interface Caught {
 
 /** @throws Error when a patch does not say what it breaks */
 export function readMutations(names: readonly string[] = []): Mutation[] {
-  const files = readdirSync(PATCHES)
-    .filter((file) => file.endsWith(".patch"))
-    .sort();
-  const all = files.map((file): Mutation => {
-    const patch = join(PATCHES, file);
-    const breaks = /^Breaks: (.+)$/m.exec(readFileSync(patch, "utf8"))?.[1]?.split(", ") ?? [];
+  return readPatches(PATCHES, names).map((patch) => {
+    const breaks = patch.fields.Breaks?.split(", ") ?? [];
     const unknown = breaks.find((name) => !(name in INVARIANTS));
     if (breaks.length === 0 || unknown !== undefined)
-      throw new Error(`${file}: expected a line "Breaks:" with an invariant, got ${unknown ?? "none"}`);
-    return { name: file.replace(".patch", ""), breaks, patch };
+      throw new Error(`${patch.path}: expected a line "Breaks:" with an invariant, got ${unknown ?? "none"}`);
+    return { ...patch, breaks };
   });
-  const missing = names.find((name) => !all.some((mutation) => mutation.name === name));
-  if (missing !== undefined) throw new Error(`no mutation ${missing} in ${PATCHES}`);
-  return names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
 }
 
 const summary = z.object({ invariant: z.string().optional(), histories: z.int(), seconds: z.number() });
@@ -59,19 +46,13 @@ const summary = z.object({ invariant: z.string().optional(), histories: z.int(),
  *
  * @throws Error when the patch does not apply any more, or the copy cannot be simulated
  */
-export async function search(
-  { name, patch }: Mutation,
-  options: { seed: number; seconds: number },
+export function search(
+  mutation: Mutation,
+  { seed, seconds }: { seed: number; seconds: number },
 ): Promise<Caught> {
-  const copy = mkdtempSync(join(tmpdir(), `sluice-${name}-`));
-  try {
-    for (const path of COPIED) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-    const applied = spawnSync("git", ["apply", patch], { cwd: copy, encoding: "utf8" });
-    if (applied.status !== 0)
-      throw new Error(`${name}: the patch does not apply any more: ${applied.stderr}`);
+  return inCopy(mutation, async (copy) => {
     const args = ["test/simulation/main.ts", "--brief"];
-    args.push("--seed", String(options.seed), "--minutes", String(options.seconds / 60));
+    args.push("--seed", String(seed), "--minutes", String(seconds / 60));
     const child = spawn(process.execPath, args, { cwd: copy, stdio: ["ignore", "pipe", "pipe"] });
     let [said, complained] = ["", ""];
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -82,11 +63,9 @@ export async function search(
     });
     await once(child, "close");
     const read = z.string().transform(parsed).pipe(summary).safeParse(said);
-    if (!read.success) throw new Error(`${name}: the simulation has failed: ${said}${complained}`);
+    if (!read.success) throw new Error(`${mutation.name}: the simulation has failed: ${said}${complained}`);
     return { ...read.data, invariant: read.data.invariant };
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
+  });
 }
 
 function parsed(text: string): unknown {

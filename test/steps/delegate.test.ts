@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 import {
   type Agent,
@@ -366,14 +367,16 @@ describe("a delegation's end", () => {
   test("its time is over while NATS is out of reach", async () => {
     const simulation = new Simulation(agentOf((step) => failure(ask(step, { timeout: "2s" }))));
     simulation.messenger.send = async () => {
-      // As long as a real outage, for the pauses between are real.
       await simulation.advance(500);
       throw new Error("no server");
     };
     const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "adam" });
+    const began = simulation.clock.now();
     const last = () => simulation.publisher.events(taskId).at(-1)?.event;
     await simulation.until("the end", () => last()?.kind === "result");
     assert.equal(last()?.content, `timeout -: step "bob": ${BOB} was not done within 2 s`);
+    const took = simulation.clock.now() - began;
+    assert.ok(took < 30_000, `its invocation would have had time for ${took} ms of attempts`);
   });
 
   test("of less than a second is said as it is", async () => {
@@ -484,6 +487,7 @@ describe("progress", () => {
       async (step) => {
         const bob = ask(step, { onStatus: (text) => step.status(text) });
         await Promise.race([bob, step.sleep("night", "8h")]);
+        await setImmediate(); // what has come for bob is told by now
         await step.delegate("cat", { to: "acme-cat", skill: "cat/task", message: "too" });
         return (await bob).text;
       },

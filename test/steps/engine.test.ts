@@ -172,7 +172,7 @@ describe("steps", () => {
     assert.deepEqual(last?.result?.artifacts?.[0]?.name, filename);
   });
 
-  test("that nobody waits for may fail, and come too late, without harm", async () => {
+  test("that nobody waits for may fail, and come too late, without harm", { timeout: 60_000 }, async () => {
     const late = Promise.withResolvers<string>();
     const hint = await admitted(async (step) => {
       void step.run("fails", () => Promise.reject(new Error("nobody waits for this")));

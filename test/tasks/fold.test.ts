@@ -61,7 +61,7 @@ describe("a question", () => {
   });
 
   test("moves the deadline no further than a day before the task's items are deleted", () => {
-    const long = fold(journal(asks, { ...answers, at: 30 * DAY }));
+    const long = fold(journal(asks, { ...answers, at: 31 * DAY }));
     assert.equal(lifeEnd(head), 39 * DAY);
     assert.equal(deadlineOf(head, long), 39 * DAY);
     assert.equal(deadlineOf(head, fold(journal(asks, { ...answers, at: 29.5 * DAY }))), 38.5 * DAY);

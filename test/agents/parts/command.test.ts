@@ -58,7 +58,11 @@ async function worker(t: TestContext, env: Record<string, string>) {
   });
   t.after(() => child.kill("SIGKILL"));
   while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
-  return { child, pid: Number(readFileSync(file, "utf8")) };
+  const pid = Number(readFileSync(file, "utf8"));
+  t.after(() => {
+    if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  });
+  return { child, pid };
 }
 
 const SETPRIV = "setpriv";

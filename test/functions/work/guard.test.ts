@@ -6,10 +6,13 @@ import test from "node:test";
 
 const GUARD = new URL("../../../functions/work/guard.ts", import.meta.url).href;
 
+/** Nothing that is guarded takes as long; without its guard, a program that never yields would never end. */
+const MAX_MS = 30_000;
+
 /** Runs a guarded program to its end. */
 async function guarded(program: string) {
   const source = `import { guardMainThread } from ${JSON.stringify(GUARD)}; guardMainThread({ leaseMs: 1 }); ${program}`;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", source]);
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", source], { timeout: MAX_MS });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return { stdout, stderr, code: child.exitCode, signal: child.signalCode };
 }
