@@ -41,6 +41,8 @@ export async function runTests(
       (title) => new RegExp(`${title.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`),
     ),
     timeout: FILE_MS,
+    // A fault may leave something behind that keeps the file's process alive.
+    execArgv: ["--test-force-exit"],
   });
   tests.on("test:pass", ({ name, skip }) => {
     if (ended.has(name) && !skip) ended.set(name, { kind: "passed" });
