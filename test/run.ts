@@ -26,11 +26,15 @@ await synthesize({
   outDir: join(ROOT, ".cache/test-assembly"),
 });
 
+const reporters = ["spec", join(import.meta.dirname, "slowest.ts")].flatMap((reporter) => [
+  `--test-reporter=${reporter}`,
+  "--test-reporter-destination=stdout",
+]);
 const asked = process.argv.slice(2);
 const files = asked.length > 0 ? asked : globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
 const tests = spawn(
   process.execPath,
-  ["--test", `--test-concurrency=${CONCURRENCY}`, "--test-reporter=spec", ...files],
+  ["--test", `--test-concurrency=${CONCURRENCY}`, ...reporters, ...files],
   { cwd: ROOT, stdio: "inherit", env: { ...process.env, NATS_SERVER_BIN: binary } },
 );
 const late = setTimeout(() => {
