@@ -22,6 +22,7 @@ const TITLES: readonly (readonly [name: string, title: string])[] = [
   ["engines", "Other engines, on this machine"],
   ["cold", "Cold starts"],
   ["growth", "Growth"],
+  ["profile", "Where the time goes"],
 ];
 
 const runs = new Map(

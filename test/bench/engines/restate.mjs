@@ -1,5 +1,6 @@
 // Restate's server, one node with its data on disk, and its SDK; run in the folder where both are installed.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -50,6 +51,8 @@ const folder = mkdtempSync(join(tmpdir(), "sluice-restate-"));
 const server = spawn(resolve("node_modules/.bin/restate-server"), ["--node-name", "bench"], {
   cwd: folder,
   stdio: ["ignore", "pipe", "pipe"],
+  // What npm has linked is a script that starts the server: both are ended together.
+  detached: true,
   env: {
     ...process.env,
     DO_NOT_TRACK: "1",
@@ -91,6 +94,7 @@ try {
 } catch (error) {
   result.said.push(`${String(error.message)}; the server said: ${log.slice(-600)}`);
 }
-server.kill("SIGKILL");
+process.kill(-server.pid, "SIGKILL");
+await once(server, "close");
 rmSync(folder, { recursive: true, force: true });
 process.stdout.write(`\n${JSON.stringify(result)}\n`, () => process.exit(0));
