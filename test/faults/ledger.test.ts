@@ -156,6 +156,11 @@ test("a doubled task is found: two ends, or a step that ran again", () => {
   assertFound("once", /a run that never was/, ledgerOf({ stored: { one: "run-8", two: "run-3" } }));
 });
 
+test("a step is not held to have run again because two clocks differ by some milliseconds", () => {
+  const drifted = clean.runs.map((run) => (run.run === "run-1" ? { ...run, at: run.at + 46 } : run));
+  assert.deepEqual(check(ledgerOf({ runs: drifted })).violations, []);
+});
+
 test("a reordered task is found, and one with a gap", () => {
   assertFound(
     "revisions",
