@@ -366,17 +366,17 @@ describe("a delegation's end", () => {
 
   test("its time is over while NATS is out of reach", async () => {
     const simulation = new Simulation(agentOf((step) => failure(ask(step, { timeout: "2s" }))));
+    let attempts = 0;
     simulation.messenger.send = async () => {
-      await simulation.advance(500);
+      attempts++;
+      await new Promise<void>((resolve) => void simulation.clock.timer(500, resolve));
       throw new Error("no server");
     };
     const { taskId } = await simulation.admit({ skill: "task", a2a: "go", from: "adam" });
-    const began = simulation.clock.now();
     const last = () => simulation.publisher.events(taskId).at(-1)?.event;
     await simulation.until("the end", () => last()?.kind === "result");
     assert.equal(last()?.content, `timeout -: step "bob": ${BOB} was not done within 2 s`);
-    const took = simulation.clock.now() - began;
-    assert.ok(took < 30_000, `its invocation would have had time for ${took} ms of attempts`);
+    assert.ok(attempts <= 4, `its invocation would have had time for ${attempts} attempts`);
   });
 
   test("of less than a second is said as it is", async () => {

@@ -50,8 +50,8 @@ async function sendTask(engine: Engine, id: string, delegation: Delegation, aske
   const message = childTask(head, delegation, requestOf(engine, asked));
   checkSize(id, message);
   const last = Math.min(limit, endOf(delegation));
-  const until = () => last;
-  const sent = insist(() => delegating.messenger.send(message, head.traceparent), { now: clock.now, until });
+  const patience = { ...clock, until: () => last };
+  const sent = insist(() => delegating.messenger.send(message, head.traceparent), patience);
   if (last === limit) return await durable(sent);
   await sent.catch((error: unknown) =>
     engine.warn("a task could not be handed on in time", { step: id, errorName: describeError(error).name }),
@@ -108,7 +108,7 @@ function refusal({ head, delegating }: Engine, id: string, asked: Asked): Stored
 }
 
 async function cancel({ clock, limit, head, delegating }: Engine, message: Outgoing): Promise<void> {
-  const patience = { now: clock.now, until: () => limit };
+  const patience = { ...clock, until: () => limit };
   await durable(insist(() => delegating.messenger.send(message, head.traceparent), patience));
 }
 
