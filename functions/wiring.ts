@@ -2,7 +2,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
-import { natsAccess, readEnv } from "../shared/config/env.ts";
+import { natsAccess, readEnv, workQueues } from "../shared/config/env.ts";
 import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
 import { type Messenger, natsMessenger } from "../shared/events/messenger.ts";
 import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
@@ -75,15 +75,19 @@ export function wire(name: string, deployment: unknown): Wiring {
   };
 }
 
-/** Puts hints on the queue `work`, several in a request. */
+/** Puts hints on their agents' queues, several in a request: on its own where an agent has one, else on `work`. */
 export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
-  const { WORK_QUEUE_URL } = readEnv(["WORK_QUEUE_URL"], process.env);
-  const sender = createSender({
-    client: new SQSClient(AWS_CLIENT),
-    queueUrl: WORK_QUEUE_URL,
-    lingerMs: LINGER_MS,
-  });
-  return (hint, delaySec = 0) => sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
+  const { shared, own } = workQueues(process.env);
+  const client = new SQSClient(AWS_CLIENT);
+  const senderTo = (queueUrl: string) => createSender({ client, queueUrl, lingerMs: LINGER_MS });
+  const senders = new Map(Array.from(own, ([runtime, url]) => [runtime, senderTo(url)]));
+  const others = shared === undefined ? undefined : senderTo(shared);
+  return async (hint, delaySec = 0) => {
+    const sender = senders.get(hint.to ?? "") ?? others;
+    // Only the function of a single agent knows no other queue, and then the message was put into the wrong one.
+    if (sender === undefined) throw new Error(`a hint for ${hint.to}: this function has no queue for it`);
+    await sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
+  };
 }
 
 /** Tells a running worker that its journal has news. */

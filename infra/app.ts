@@ -5,7 +5,8 @@ import { join, resolve } from "node:path";
 import { type App, Errors } from "aws-cdk-lib";
 import type { BuildFailure } from "esbuild";
 import { readAgentsYaml, readIfThere } from "../shared/config/agents-yaml.ts";
-import { ConfigError } from "../shared/config/config-error.ts";
+import { stageName } from "../shared/config/cloud.ts";
+import { ConfigError, shapeOf } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
 import { readServerUrls } from "../shared/config/server-urls.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
@@ -15,7 +16,7 @@ import { CONTEXT, forgetRecord, writeRecord } from "./synth-record.ts";
 
 /**
  * The CDK app. Context: `agents` (folder, default `agents`), `config` (file, default `agents.yaml`), both relative to
- * the repository; `natsServers` and `natsCredentials` override what the file says.
+ * the repository; `stage`, `natsServers` and `natsCredentials` override what the file says.
  */
 async function main(): Promise<void> {
   const app = checkedApp();
@@ -30,7 +31,8 @@ async function main(): Promise<void> {
   if (agentsYaml !== join(ROOT, "agents.yaml") && !existsSync(agentsYaml))
     throw new ConfigError(`context ${CONTEXT.config}: expected a file, there is none at ${agentsYaml}`);
   const read: string[] = [];
-  const deployment = readAgentsYaml(agentsYaml, await loadAgents(agentsDir), (path) => {
+  const stage = checkedStage(contextText(app, CONTEXT.stage));
+  const { deployment, cloud, functions } = readAgentsYaml(agentsYaml, await loadAgents(agentsDir), (path) => {
     read.push(path);
     return readIfThere(path);
   });
@@ -38,19 +40,36 @@ async function main(): Promise<void> {
   const files = agentFiles(agentsDir);
   const outDir = await mkdtemp(join(tmpdir(), "sluice-bundles-"));
   try {
-    const { folders, inputs } = await bundleFunctions({ deployment, agentFiles: files, outDir });
-    const name = stackName(deployment.deployment);
-    new SluiceStack(app, name, { deployment, folders, nats });
+    const ownFunctions = functions.keys();
+    const { inputs, ...bundles } = await bundleFunctions({
+      deployment,
+      agentFiles: files,
+      ownFunctions,
+      outDir,
+    });
+    const staged = { ...cloud, ...(stage !== undefined && { stage }) };
+    const name = stackName(deployment.deployment, staged.stage);
+    new SluiceStack(app, name, { deployment, cloud: staged, functions, bundles, nats });
     app.synth();
     // Findings do not throw when the assembly is made for somebody else: they set the exit code. And what only the
     // command line knew is nothing that a later synthesis could compare with.
-    if (process.exitCode !== undefined || nats.servers !== undefined || nats.credentials !== undefined)
+    if (
+      process.exitCode !== undefined ||
+      [stage, nats.servers, nats.credentials].some((of) => of !== undefined)
+    )
       return;
     const sources = { agentsDir, agentsYaml, agentFiles: files, inputs: [...inputs, ...read] };
     await writeRecord(app.outdir, { stackName: name, ...sources });
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
+}
+
+function checkedStage(text: string | undefined): string | undefined {
+  const read = stageName.optional().safeParse(text);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new ConfigError(`context ${CONTEXT.stage}: ${issue?.message}, got ${shapeOf(text)}`);
 }
 
 function checkedServers(text: string | undefined): string | undefined {

@@ -1,5 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 
@@ -20,7 +20,9 @@ export interface BundleOptions {
   readonly deployment: DeploymentConfig;
   /** The files whose default exports `sluice:agents` lists. */
   readonly agentFiles: readonly string[];
-  /** Where each function gets its folder with `index.mjs`, its parts and their source maps. */
+  /** Agents whose work function is their own, by id; the others' does not carry them. */
+  readonly ownFunctions?: Iterable<string>;
+  /** Where each bundle gets its folder with `index.mjs`, its parts and their source maps. */
   readonly outDir: string;
   /** The repository's root, below which `functions/` lies. */
   readonly root?: string;
@@ -29,6 +31,10 @@ export interface BundleOptions {
 export interface Bundles {
   /** The folder of each function. */
   readonly folders: Readonly<Record<FunctionName, string>>;
+  /** Those of the work functions that agents have of their own, by the agent's id. */
+  readonly workFolders: ReadonlyMap<string, string>;
+  /** That of the bridge as a service, with its Dockerfile. */
+  readonly serviceFolder: string;
   /** Every file that went in, dependencies excluded, as absolute paths. */
   readonly inputs: readonly string[];
 }
@@ -40,28 +46,58 @@ export interface Bundles {
  * @throws esbuild's BuildFailure when a source is missing or does not parse
  */
 export async function bundleFunctions(options: BundleOptions): Promise<Bundles> {
-  const inputs = await Promise.all(FUNCTION_NAMES.map((name) => bundleFunction(name, options)));
+  const { outDir, agentFiles, root = ROOT } = options;
+  const own = new Set(options.ownFunctions);
+  const handlers = FUNCTION_NAMES.map((name) => ({ name, entry: `${name}/handler.ts`, agentFiles }));
+  const shared = agentFiles.filter((file) => !own.has(agentOf(file)));
+  const service = { name: "bridge-service", entry: "bridge/service.ts", agentFiles: [] };
+  const bundles = [
+    ...handlers.map((of) => (of.name === "work" ? { ...of, agentFiles: shared } : of)),
+    ...Array.from(own, (id) => ({
+      name: `work-${id}`,
+      entry: "work/handler.ts",
+      agentFiles: agentFiles.filter((file) => agentOf(file) === id),
+    })),
+    service,
+  ];
+  const inputs = await Promise.all(bundles.map((of) => writeBundle({ ...options, ...of })));
+  const dockerfile = join(root, "functions", "bridge", "Dockerfile");
+  await copyFile(dockerfile, join(outDir, service.name, "Dockerfile"));
   return {
     folders: {
-      bridge: join(options.outDir, "bridge"),
-      admit: join(options.outDir, "admit"),
-      control: join(options.outDir, "control"),
-      events: join(options.outDir, "events"),
-      work: join(options.outDir, "work"),
-      sweep: join(options.outDir, "sweep"),
+      bridge: join(outDir, "bridge"),
+      admit: join(outDir, "admit"),
+      control: join(outDir, "control"),
+      events: join(outDir, "events"),
+      work: join(outDir, "work"),
+      sweep: join(outDir, "sweep"),
     },
-    inputs: [...new Set(inputs.flat())],
+    workFolders: new Map(Array.from(own, (id) => [id, join(outDir, `work-${id}`)])),
+    serviceFolder: join(outDir, service.name),
+    inputs: [...new Set([...inputs.flat(), dockerfile])],
   };
 }
 
+/** The id of the agent in a file: its name (shared/config/load-agents.ts). */
+function agentOf(file: string): string {
+  return basename(file, ".ts");
+}
+
+interface Bundle {
+  /** Of its folder. */
+  readonly name: string;
+  /** Below `functions/`. */
+  readonly entry: string;
+}
+
 /** Writes `index.mjs`, and beside it what is imported only when it is needed: a start does not wait for that. */
-async function bundleFunction(name: FunctionName, options: BundleOptions): Promise<string[]> {
-  const root = options.root ?? ROOT;
+async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
+  const { name, entry, root = ROOT } = options;
   // Source maps hold paths relative to the output: a fixed one keeps the bytes free of the real place.
   const nominal = join(root, ".cache", "functions", name);
   const result = await build({
     absWorkingDir: root,
-    entryPoints: [{ in: join(root, "functions", name, "handler.ts"), out: "index" }],
+    entryPoints: [{ in: join(root, "functions", entry), out: "index" }],
     outdir: nominal,
     outExtension: { ".js": ".mjs" },
     write: false,

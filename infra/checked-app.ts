@@ -18,6 +18,8 @@ export function checkedApp(outdir?: string): App {
       "@aws-cdk/core:checkSecretUsage": true,
       "@aws-cdk/core:target-partitions": ["aws", "aws-cn"],
       "@aws-cdk/aws-iam:minimizePolicies": true,
+      // CloudFormation itself gives the stack's tags to what it makes.
+      "@aws-cdk/core:explicitStackTags": true,
     },
   });
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));

@@ -1,91 +1,132 @@
-import { Duration, RemovalPolicy, Validations } from "aws-cdk-lib";
-import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Duration } from "aws-cdk-lib";
+import { Effect, Policy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
   Architecture,
   Code,
   EventSourceMapping,
   Function as LambdaFunction,
   Runtime,
+  Tracing,
 } from "aws-cdk-lib/aws-lambda";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
+import type { AgentFunction } from "../shared/config/cloud.ts";
 import type { FunctionName } from "./bundle.ts";
-import { statementsFor, usesValues } from "./grants.ts";
-import type { Queues } from "./queues.ts";
-import { BRIDGE_CONCURRENCY, CONSUMPTION, FUNCTION_SIZES, QUEUE_NAMES, type QueueName } from "./sizes.ts";
-import { type Storage, VALUES_PREFIX } from "./storage.ts";
+import { environmentOf } from "./environment.ts";
+import { acknowledgeWildcards, IN_VPC, ownStatements, statementsFor, TRACES } from "./grants.ts";
+import { forgettingLogs } from "./logs.ts";
+import type { Parts } from "./parts.ts";
+import type { AgentQueue, QueuePair } from "./queues.ts";
+import { BRIDGE_CONCURRENCY, CONSUMPTION, FUNCTION_SIZES, type FunctionSize, QUEUE_NAMES } from "./sizes.ts";
 
-/** Where NATS is, when the stack rather than `agents.yaml` says so. */
-export interface NatsOverride {
-  /** URLs, separated by commas. */
-  readonly servers?: string;
-  readonly credentials?: string;
+/** A work function that one agent has for itself. */
+export interface OwnFunction {
+  readonly queue: AgentQueue;
+  readonly config: AgentFunction;
 }
 
 export interface SluiceFunctionProps {
+  /** Which of the functions it is. */
+  readonly kind: FunctionName;
   readonly description: string;
   /** The folder of its bundle. */
   readonly folder: string;
-  readonly storage: Storage;
-  readonly queues: Queues;
-  readonly nats: NatsOverride;
+  readonly parts: Parts;
+  readonly own?: OwnFunction;
 }
 
-/** A function with its role, its logs and the queues that it consumes. */
-export class SluiceFunction extends Construct {
-  readonly function: LambdaFunction;
+/** Which queue a function consumes, and how. */
+interface Source {
+  readonly pair: QueuePair;
+  readonly batchSize: number;
+  /** How many invocations run at once at the most. */
+  readonly maxConcurrency: number;
+}
 
-  constructor(scope: Construct, name: FunctionName, props: SluiceFunctionProps) {
-    super(scope, name);
-    const { memoryMb, timeoutSec } = FUNCTION_SIZES[name];
-    const logGroup = new LogGroup(this, "Logs", {
-      retention: RetentionDays.ONE_MONTH,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+/** A function with its role, its logs and the queue that it consumes. */
+export class SluiceFunction extends Construct {
+  readonly kind: FunctionName;
+  readonly function: LambdaFunction;
+  readonly logGroup: LogGroup;
+  readonly size: FunctionSize;
+
+  constructor(scope: Construct, id: string, props: SluiceFunctionProps) {
+    super(scope, id);
+    const { kind, parts, own } = props;
+    this.kind = kind;
+    this.size = own?.config ?? FUNCTION_SIZES[kind];
+    this.logGroup = forgettingLogs(this, "Logs", parts.logRetentionDays);
+    const source = sourceOf(props);
+    const role = this.#role(props, source);
     this.function = new LambdaFunction(this, "Default", {
       description: props.description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       handler: "index.handler",
       code: Code.fromAsset(props.folder),
-      memorySize: memoryMb,
-      timeout: Duration.seconds(timeoutSec),
-      environment: environmentOf(name, props),
-      role: this.#role(name, props, logGroup),
-      logGroup,
-      ...(name === "bridge" && { reservedConcurrentExecutions: BRIDGE_CONCURRENCY }),
+      memorySize: this.size.memoryMb,
+      timeout: Duration.seconds(this.size.timeoutSec),
+      environment: environmentOf(this, kind, parts, own?.queue),
+      tracing: Tracing.ACTIVE,
+      // Whatever CDK would add is there already.
+      role: role.withoutPolicyUpdates(),
+      logGroup: this.logGroup,
+      ...(parts.placement !== undefined && {
+        vpc: parts.placement.vpc,
+        vpcSubnets: parts.placement.subnets,
+        securityGroups: [...parts.placement.securityGroups],
+      }),
+      ...(kind === "bridge" && { reservedConcurrentExecutions: BRIDGE_CONCURRENCY }),
       // The schedule starts the next run anyway; a run of the past is of no use to anybody.
-      ...((name === "bridge" || name === "sweep") && { retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
+      ...((kind === "bridge" || kind === "sweep") && { retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
     });
-    for (const queue of QUEUE_NAMES)
-      if (CONSUMPTION[queue].consumer === name) this.#consume(queue, props.queues);
+    if (parts.placement !== undefined) this.#keepFromInterfaces(role);
+    if (source !== undefined) this.#consume(source);
   }
 
   /** A role of its own, for AWS's managed one may write to every log group. */
-  #role(name: FunctionName, { storage, queues }: SluiceFunctionProps, logGroup: LogGroup): Role {
+  #role({ kind, parts, own }: SluiceFunctionProps, source: Source | undefined): Role {
     const logs = new PolicyStatement({
       actions: ["logs:CreateLogStream", "logs:PutLogEvents"],
-      resources: [logGroup.logGroupArn],
+      resources: [this.logGroup.logGroupArn],
     });
+    const statements = [
+      logs,
+      new PolicyStatement({ actions: TRACES, resources: ["*"] }),
+      ...(parts.placement === undefined ? [] : [new PolicyStatement({ actions: IN_VPC, resources: ["*"] })]),
+      ...statementsFor(this, { name: kind, parts, consumes: source?.pair, own: own?.queue }),
+      ...(own === undefined ? [] : ownStatements(this, own.config)),
+    ];
     const role = new Role(this, "Role", {
       assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-      inlinePolicies: {
-        sluice: new PolicyDocument({ statements: [logs, ...statementsFor(name, storage, queues)] }),
-      },
+      inlinePolicies: { sluice: new PolicyDocument({ statements }) },
     });
-    if (usesValues(name))
-      Validations.of(role).acknowledge({
-        id: `AwsSolutions-IAM5[Resource::<${storage.bucketLogicalId}.Arn>/${VALUES_PREFIX}*]`,
-        reason: "The keys below values/ are known only when a value is written.",
-      });
+    acknowledgeWildcards(role, { name: kind, parts, own: own?.config });
     return role;
   }
 
-  #consume(queue: QueueName, queues: Queues): void {
-    const { batchSize, maxConcurrency } = CONSUMPTION[queue];
+  /**
+   * Lambda makes the network interfaces in the role's name; the function's own code has no business with them (Lambda
+   * Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC", security best practices).
+   */
+  #keepFromInterfaces(role: Role): void {
+    new Policy(this, "NoInterfaces", {
+      roles: [role],
+      statements: [
+        new PolicyStatement({
+          effect: Effect.DENY,
+          actions: IN_VPC,
+          resources: ["*"],
+          conditions: { ArnEquals: { "lambda:SourceFunctionArn": this.function.functionArn } },
+        }),
+      ],
+    });
+  }
+
+  #consume({ pair, batchSize, maxConcurrency }: Source): void {
     new EventSourceMapping(this, "Source", {
       target: this.function,
-      eventSourceArn: queues[queue].queue.queueArn,
+      eventSourceArn: pair.queue.queueArn,
       batchSize,
       maxConcurrency,
       reportBatchItemFailures: true,
@@ -93,30 +134,8 @@ export class SluiceFunction extends Construct {
   }
 }
 
-/** What a function is told (shared/config/env.ts reads it). */
-function environmentOf(name: FunctionName, props: SluiceFunctionProps): Record<string, string> {
-  const { storage, queues, nats } = props;
-  const stored = { TABLE_NAME: storage.table.tableName, BUCKET_NAME: storage.bucket.bucketName };
-  const hints = { WORK_QUEUE_URL: queues.work.queue.queueUrl };
-  const own: Record<FunctionName, Record<string, string>> = {
-    bridge: {
-      TASKS_QUEUE_URL: queues.tasks.queue.queueUrl,
-      CONTROLS_QUEUE_URL: queues.controls.queue.queueUrl,
-      EVENTS_QUEUE_URL: queues.events.queue.queueUrl,
-    },
-    admit: { ...stored, ...hints },
-    control: { ...stored, ...hints },
-    events: { ...stored, ...hints },
-    work: { ...stored, ...hints },
-    sweep: { ...stored, ...hints },
-  };
-  return {
-    ...own[name],
-    ...(nats.servers !== undefined && { NATS_SERVERS: nats.servers }),
-    ...(nats.credentials !== undefined && { NATS_CREDENTIALS: nats.credentials }),
-    POWERTOOLS_SERVICE_NAME: name,
-    POWERTOOLS_METRICS_NAMESPACE: "Sluice",
-    LOG_LEVEL: "INFO",
-    NODE_OPTIONS: "--enable-source-maps",
-  };
+function sourceOf({ kind, parts, own }: SluiceFunctionProps): Source | undefined {
+  if (own !== undefined) return { pair: own.queue.pair, ...own.config };
+  const name = QUEUE_NAMES.find((queue) => CONSUMPTION[queue].consumer === kind);
+  return name === undefined ? undefined : { pair: parts.queues[name], ...CONSUMPTION[name] };
 }

@@ -4,27 +4,16 @@ import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import { Construct } from "constructs";
 import type { SluiceFunction } from "./functions.ts";
 
-/** The functions that nothing but time starts. */
-export interface Scheduled {
-  readonly bridge: SluiceFunction;
-  readonly sweep: SluiceFunction;
-}
-
-/** What runs every minute. */
+/** What runs every minute: the functions that nothing but time starts. */
 export class Schedules extends Construct {
-  constructor(scope: Construct, id: string, functions: Scheduled) {
+  constructor(scope: Construct, id: string, functions: readonly SluiceFunction[]) {
     super(scope, id);
-    for (const name of ["bridge", "sweep"] as const) {
-      new Rule(this, name, {
-        description: `Starts ${name} each minute`,
+    for (const { kind, function: started } of functions) {
+      new Rule(this, kind, {
+        description: `Starts ${kind} each minute`,
         schedule: Schedule.rate(Duration.minutes(1)),
         // A start that was missed is made up for by the next.
-        targets: [
-          new LambdaFunction(functions[name].function, {
-            retryAttempts: 0,
-            maxEventAge: Duration.minutes(1),
-          }),
-        ],
+        targets: [new LambdaFunction(started, { retryAttempts: 0, maxEventAge: Duration.minutes(1) })],
       });
     }
   }

@@ -8,9 +8,13 @@ export interface FunctionSize {
 }
 
 /**
- * Memory buys CPU in proportion (Lambda Developer Guide, "Configure Lambda function memory"); 512 MB is enough for
- * parsing and a few requests. `work` runs the agents' own code for as long as Lambda allows. `bridge` outlives the
- * minute after which its successor starts, so that somebody always listens.
+ * Memory buys CPU in proportion, a whole one at 1,769 MB (Lambda Developer Guide, "Configure Lambda function memory").
+ *
+ * - `admit`, `control` and `events` parse a batch of ten and make a few requests for each: 512 MB. 30 s is twice what
+ *   three tries of every request may take (functions/wiring.ts), and their queues' visibility follows from it.
+ * - `sweep` does the like, but for as long as a minute: its successor starts then.
+ * - `bridge` outlives the minute after which its successor starts, so that somebody always listens.
+ * - `work` runs the agents' own code, for as long as Lambda allows; more of either is an agent's `function`.
  */
 export const FUNCTION_SIZES: Readonly<Record<FunctionName, FunctionSize>> = {
   bridge: { memoryMb: 512, timeoutSec: 75 },
@@ -42,13 +46,21 @@ export const CONSUMPTION = {
 export type QueueName = keyof typeof CONSUMPTION;
 export const QUEUE_NAMES = ["tasks", "controls", "events", "work"] as const satisfies readonly QueueName[];
 
+/** How long the function may take that consumes a queue. */
+export function consumerTimeoutSec(queue: QueueName): number {
+  return FUNCTION_SIZES[CONSUMPTION[queue].consumer].timeoutSec;
+}
+
 /**
  * A message stays hidden for six times its consumer's timeout, so that throttled retries do not count as receives
  * (Lambda Developer Guide, "Using Lambda with Amazon SQS").
  */
-export function visibilitySec(queue: QueueName): number {
-  return 6 * FUNCTION_SIZES[CONSUMPTION[queue].consumer].timeoutSec;
+export function visibilitySec(timeoutSec: number): number {
+  return 6 * timeoutSec;
 }
 
 /** How long what a task left behind is kept after its end, in days. */
 export const VALUES_KEPT_DAYS = 30;
+
+/** The bridge as a service: the least that Fargate has (ECS Developer Guide, "Task CPU and memory"). */
+export const BRIDGE_SERVICE_SIZE = { cpu: 256, memoryMb: 512 } as const;

@@ -1,65 +1,165 @@
-import { type App, CfnOutput, Stack, type StackProps, Validations } from "aws-cdk-lib";
+import { type App, Stack, type StackProps, Validations } from "aws-cdk-lib";
+import packageJson from "../package.json" with { type: "json" };
+import type { AgentFunctions } from "../shared/config/agents-yaml.ts";
+import { type CloudConfig, cloudConfig, MAIN_STAGE } from "../shared/config/cloud.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
-import type { FunctionName } from "./bundle.ts";
-import { type NatsOverride, SluiceFunction } from "./functions.ts";
-import { QueuePair, type Queues } from "./queues.ts";
+import { BridgeService } from "./bridge-service.ts";
+import type { Bundles, FunctionName } from "./bundle.ts";
+import { SluiceFunction } from "./functions.ts";
+import { Network } from "./network.ts";
+import { declareOutputs } from "./outputs.ts";
+import type { Nats, NatsOverride, Parts } from "./parts.ts";
+import { type AgentQueue, QueuePair, type Queues, sharedQueues } from "./queues.ts";
 import { Schedules } from "./schedules.ts";
-import { QUEUE_NAMES, VALUES_KEPT_DAYS } from "./sizes.ts";
+import { VALUES_KEPT_DAYS } from "./sizes.ts";
 import { Storage } from "./storage.ts";
 
 export interface SluiceStackProps extends StackProps {
   readonly deployment: DeploymentConfig;
-  /** Each function's bundle. */
-  readonly folders: Readonly<Record<FunctionName, string>>;
+  /** How it is put into the account. Default: as `agents.yaml` without a section `cloud`. */
+  readonly cloud?: CloudConfig;
+  /** The work functions that agents have of their own, by the agents' ids. */
+  readonly functions?: AgentFunctions;
+  readonly bundles: Omit<Bundles, "inputs">;
   readonly nats?: NatsOverride;
 }
 
-/** One deployment of Sluice. */
+/** One stage of a deployment of Sluice. */
 export class SluiceStack extends Stack {
+  readonly parts: Parts;
+  /** All functions; without that of the bridge where it is a service. */
+  readonly functions: readonly SluiceFunction[];
+  readonly bridge: SluiceFunction | BridgeService;
+
   constructor(app: App, id: string, props: SluiceStackProps) {
-    super(app, id, props);
-    const credentials = props.nats?.credentials ?? props.deployment.nats.credentials;
+    const { deployment, cloud = cloudConfig.parse({}), functions = new Map(), bundles } = props;
+    const tags = { "sluice:deployment": deployment.deployment, "sluice:stage": cloud.stage };
+    super(app, id, { ...props, tags: { ...tags, ...props.tags }, terminationProtection: cloud.keepData });
+    this.parts = this.#parts(props, cloud, functions);
+    const { parts } = this;
+
+    const make = (kind: FunctionName, description: string) =>
+      new SluiceFunction(this, kind, { kind, description, folder: bundles.folders[kind], parts });
+    this.bridge =
+      cloud.bridge === "fargate"
+        ? this.#service(bundles)
+        : make("bridge", "Forwards NATS messages to the queues");
+    const sweep = make("sweep", "Picks up whatever is due and nobody holds");
+    const bridge = this.bridge instanceof SluiceFunction ? [this.bridge] : [];
+    this.functions = [
+      ...bridge,
+      make("admit", "Decides each task once"),
+      make("control", "Answers cancel and status"),
+      make("events", "Takes in what comes of tasks that were handed on"),
+      make("work", "Runs the agents' handlers"),
+      ...parts.queues.own.flatMap((queue) => this.#ownWork(queue, functions, bundles)),
+      sweep,
+    ];
+    new Schedules(this, "Schedules", [...bridge, sweep]);
+
+    const identity = { deployment: deployment.deployment, stage: cloud.stage, version: packageJson.version };
+    declareOutputs(this, identity, parts, this.#computing());
+  }
+
+  #parts({ deployment, nats }: SluiceStackProps, cloud: CloudConfig, functions: AgentFunctions): Parts {
+    const place = natsOf(deployment, nats);
+    this.#warnOfThisMachine(place);
+    const placement =
+      cloud.network &&
+      new Network(this, "Network", { network: cloud.network, cloud, servers: place.servers }).placement;
+    return {
+      storage: new Storage(this, "Storage", {
+        valuesExpireDays: valuesExpireDays(deployment),
+        keep: cloud.keepData,
+      }),
+      queues: this.#queues(deployment, functions),
+      nats: place,
+      logRetentionDays: cloud.logRetentionDays,
+      ...(placement !== undefined && { placement }),
+    };
+  }
+
+  #queues({ agents }: DeploymentConfig, functions: AgentFunctions): Queues {
+    const own = agents.flatMap(({ id, runtime }): AgentQueue[] => {
+      const config = functions.get(id);
+      if (config === undefined) return [];
+      return [{ agentId: id, runtime, pair: new QueuePair(this, `Work-${id}`, config.timeoutSec) }];
+    });
+    return { ...sharedQueues(this), own };
+  }
+
+  #ownWork(
+    queue: AgentQueue,
+    functions: AgentFunctions,
+    { workFolders }: Pick<Bundles, "workFolders">,
+  ): SluiceFunction[] {
+    const { agentId } = queue;
+    const config = functions.get(agentId);
+    const folder = workFolders.get(agentId);
+    if (config === undefined || folder === undefined)
+      throw new Error(`no bundle for the function of ${agentId}`);
+    const description = `Runs the handlers of ${agentId}`;
+    const own = { queue, config };
+    return [
+      new SluiceFunction(this, `work-${agentId}`, {
+        kind: "work",
+        description,
+        folder,
+        parts: this.parts,
+        own,
+      }),
+    ];
+  }
+
+  #service({ serviceFolder }: Pick<Bundles, "serviceFolder">): BridgeService {
+    const { placement } = this.parts;
+    // The configuration has been refused without one (shared/config/cloud.ts).
+    if (placement === undefined) throw new Error("cloud.bridge: fargate needs cloud.network");
+    return new BridgeService(this, "bridge", { folder: serviceFolder, parts: this.parts, placement });
+  }
+
+  #computing() {
+    const named = this.functions.map((of) => [of.node.id, of] as const);
+    const service = this.bridge instanceof BridgeService ? [["bridge", this.bridge] as const] : [];
+    return {
+      functions: Object.fromEntries(named.map(([name, of]) => [name, of.function.functionName])),
+      logGroups: Object.fromEntries(
+        [...named, ...service].map(([name, of]) => [name, of.logGroup.logGroupName]),
+      ),
+    };
+  }
+
+  /** What only this machine has serves `npm start` well, and nobody in the cloud. */
+  #warnOfThisMachine({ servers, credentials }: Nats): void {
     if (credentials.startsWith("file:"))
       Validations.of(this).addWarning(
         "sluice:credentials-file",
         `nats.credentials: ${credentials} is a file of this machine, which functions in the cloud cannot read; expected secret:NAME there`,
       );
-    const storage = new Storage(this, "Storage", { valuesExpireDays: valuesExpireDays(props.deployment) });
-    const queues: Queues = {
-      tasks: new QueuePair(this, "Tasks", "tasks"),
-      controls: new QueuePair(this, "Controls", "controls"),
-      events: new QueuePair(this, "Events", "events"),
-      work: new QueuePair(this, "Work", "work"),
-    };
-    const make = (name: FunctionName, description: string) =>
-      new SluiceFunction(this, name, {
-        description,
-        folder: props.folders[name],
-        storage,
-        queues,
-        nats: props.nats ?? {},
-      });
-    const bridge = make("bridge", "Forwards NATS messages to the queues");
-    make("admit", "Decides each task once");
-    make("control", "Answers cancel and status");
-    make("events", "Takes in what comes of tasks that were handed on");
-    make("work", "Runs the agents' handlers");
-    const sweep = make("sweep", "Picks up whatever is due and nobody holds");
-    new Schedules(this, "Schedules", { bridge, sweep });
-
-    new CfnOutput(this, "TableName", { value: storage.table.tableName });
-    new CfnOutput(this, "BucketName", { value: storage.bucket.bucketName });
-    for (const name of QUEUE_NAMES) {
-      const title = `${name[0]?.toUpperCase()}${name.slice(1)}`;
-      new CfnOutput(this, `${title}QueueUrl`, { value: queues[name].queue.queueUrl });
-      new CfnOutput(this, `${title}DeadQueueUrl`, { value: queues[name].dead.queueUrl });
-    }
+    const loopback = servers.find((url) => /^\w+:\/\/(localhost|127\.|\[::1\])/.test(url));
+    if (loopback !== undefined)
+      Validations.of(this).addWarning(
+        "sluice:nats-loopback",
+        `nats.servers: ${loopback} is this machine, which functions in the cloud cannot reach; expected a server that they can`,
+      );
   }
 }
 
-/** The name of a deployment's stack; CloudFormation allows letters, digits and `-`. */
-export function stackName(deployment: string): string {
-  return `sluice-${deployment.replaceAll("_", "-")}`;
+/**
+ * The name of a stage's stack; CloudFormation allows letters, digits and `-`. That of the main stage is the deployment's
+ * alone, so the deployment `a-dev` must not stand in the same account as the stage `dev` of `a`.
+ */
+export function stackName(deployment: string, stage: string = MAIN_STAGE): string {
+  const name = `sluice-${deployment.replaceAll("_", "-")}`;
+  return stage === MAIN_STAGE ? name : `${name}-${stage}`;
+}
+
+function natsOf({ nats }: DeploymentConfig, override: NatsOverride = {}): Nats {
+  return {
+    servers: override.servers?.split(",") ?? nats.servers,
+    credentials: override.credentials ?? nats.credentials,
+    override,
+  };
 }
 
 /** A value must outlive the longest task that any agent may be given, and the time that its record is kept. */

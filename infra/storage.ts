@@ -1,4 +1,4 @@
-import { Duration, Stack, Validations } from "aws-cdk-lib";
+import { Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
 import { AttributeType, BillingMode, ProjectionType, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import { BlockPublicAccess, Bucket, BucketEncryption, CfnBucket } from "aws-cdk-lib/aws-s3";
 import { Construct } from "constructs";
@@ -11,15 +11,21 @@ export const VALUES_PREFIX = "values/";
 export interface StorageProps {
   /** Days after which a value is expired: longer than any task can need it. */
   readonly valuesExpireDays: number;
+  /** Whether both outlive the stack. */
+  readonly keep: boolean;
 }
 
-/** The table of tasks and the bucket of large values. Both are kept when the stack is deleted. */
+/**
+ * The table of tasks and the bucket of large values. What is not kept goes with the stack; a bucket only if it is
+ * empty, for CloudFormation deletes no other.
+ */
 export class Storage extends Construct {
   readonly table: Table;
   readonly bucket: Bucket;
 
   constructor(scope: Construct, id: string, props: StorageProps) {
     super(scope, id);
+    const removalPolicy = props.keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
     this.table = new Table(this, "Table", {
       partitionKey: { name: "pk", type: AttributeType.STRING },
       sortKey: { name: "sk", type: AttributeType.STRING },
@@ -27,6 +33,8 @@ export class Storage extends Construct {
       timeToLiveAttribute: "expiresAt",
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
       encryption: TableEncryption.AWS_MANAGED,
+      deletionProtection: props.keep,
+      removalPolicy,
     });
     this.table.addGlobalSecondaryIndex({
       indexName: DUE_INDEX,
@@ -38,6 +46,7 @@ export class Storage extends Construct {
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
+      removalPolicy,
       lifecycleRules: [
         { id: "values", prefix: VALUES_PREFIX, expiration: Duration.days(props.valuesExpireDays) },
         { id: "incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
@@ -49,6 +58,7 @@ export class Storage extends Construct {
         "Only the stack's own functions may touch the bucket; a second bucket of access logs would cost more than it tells. CloudTrail data events can be switched on for it.",
     });
   }
+
   /** The name of the bucket in the template, by which cdk-nag speaks of it. */
   get bucketLogicalId(): string {
     const { defaultChild } = this.bucket.node;

@@ -10,6 +10,7 @@ import { ROOT } from "./bundle.ts";
 export const CONTEXT = {
   agents: "agents",
   config: "config",
+  stage: "stage",
   natsServers: "natsServers",
   natsCredentials: "natsCredentials",
 } as const;

@@ -37,6 +37,8 @@ export interface BridgeDeps {
   readonly settings: BridgeSettings;
   /** Milliseconds that the invocation has left. */
   readonly remainingMs: () => number;
+  /** Aborted when that has become less. */
+  readonly stop?: AbortSignal;
 }
 
 /** What a run did. */
@@ -84,7 +86,9 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
     ),
   ];
   const pulling = Promise.all(lanes.map((each) => each.pull(left)));
-  await within(pulling, Math.max(0, left()));
+  const over = () => within(pulling, Math.max(0, left()));
+  await unless(deps.stop, over());
+  await over();
   await Promise.all(lanes.map((each) => each.end(deps.remainingMs() * 0.8)));
   await pulling;
   if (consumers.length > 0 && !link.connected)
@@ -99,6 +103,16 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
     }),
     { forwarded: 0, givenBack: 0 },
   );
+}
+
+/** Waits for something, unless the signal comes first. */
+async function unless(signal: AbortSignal | undefined, something: Promise<unknown>): Promise<void> {
+  const { promise: aborted, resolve } = Promise.withResolvers<void>();
+  const abort = () => resolve();
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort);
+  await Promise.race([something, aborted]);
+  signal?.removeEventListener("abort", abort);
 }
 
 /**

@@ -26,8 +26,8 @@ export async function claimTask(deps: WorkDeps, hint: WorkHint): Promise<Head | 
   const { store, deployment, clock, timing } = deps;
   const owner = randomUUID();
   const dueAt = clock.now() + timing.leaseMs;
-  if (hint.to !== undefined && slotsOf(deployment, hint.to) === Number.POSITIVE_INFINITY)
-    return store.claim(hint, owner, dueAt);
+  const unlimited = hint.to !== undefined && slotsOf(deployment, hint.to) === Number.POSITIVE_INFINITY;
+  if (unlimited && hint.inLine === undefined) return store.claim(hint, owner, dueAt);
   const head = await store.head(hint.taskId);
   if (head === undefined || isStale(head, hint)) return undefined;
   const max = slotsOf(deployment, head.to);

@@ -30,7 +30,7 @@ export interface WorkDeps {
   readonly clock: Clock;
   /** How an engine waits until it looks whether its handler still does something; for simulations. */
   readonly settling?: Settling;
-  /** Puts a hint on the queue `work`, to arrive after so many seconds. */
+  /** Puts a hint on its agent's queue, to arrive after so many seconds. */
   readonly hint: (hint: WorkHint, delaySeconds?: number) => Promise<void>;
   /** Calls back when somebody says that a task's journal has news; answers with how to stop listening. */
   readonly listen: (taskId: string, told: () => void) => Promise<() => void>;
@@ -44,6 +44,7 @@ export interface WorkDeps {
  * @throws when the table or the bucket cannot be reached; another worker will go on
  */
 export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt: number }): Promise<void> {
+  if (hint.to !== undefined && isElsewhere(deps, hint.to)) return deps.hint(hint);
   const head = await claimTask(deps, hint);
   if (head === undefined) {
     deps.telemetry.debug("the hint is stale, or the task waits for a slot", { ...hint });
@@ -57,6 +58,18 @@ export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt:
     if (error instanceof TaskEnded) await publishEnd(claim, error.end);
     else if (!(error instanceof ClaimLost)) throw error;
   }
+}
+
+/**
+ * Whether an agent is worked for by another function than this one. Its hints come here if they were sent before it got
+ * a work function of its own.
+ */
+function isElsewhere(
+  { deployment, agents }: Pick<WorkDeps, "deployment" | "agents">,
+  runtime: string,
+): boolean {
+  const hosted = deployment.agents.find((of) => of.runtime === runtime);
+  return hosted !== undefined && !agents.some(({ id }) => id === hosted.id);
 }
 
 /** Leaves a task that goes on elsewhere, later, or nowhere. One that waits is left already. */

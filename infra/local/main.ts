@@ -123,7 +123,7 @@ function natsOf({ nats, natsPort, creds, ca }: Options) {
 }
 
 async function deploymentOf({ agentsDir, config }: Options): Promise<DeploymentConfig> {
-  return readAgentsYaml(resolve(config), await loadAgents(agentsDir));
+  return readAgentsYaml(resolve(config), await loadAgents(agentsDir)).deployment;
 }
 
 /** Whether the first task completed; what it could not do is said. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
+import { type AgentFunction, type CloudConfig, cloudConfig, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
   agentPolicy,
@@ -37,8 +38,18 @@ const file = z.strictObject({
     .prefault({}),
   defaults: fields.default({}),
   agents: z.record(z.string(), fields.optional()).default({}),
+  cloud: cloudConfig.prefault({}),
   ...keptSections,
 });
+
+/** All that the operator's file says: what the functions know, and what only the stack does. */
+export interface OperatorConfig {
+  readonly deployment: DeploymentConfig;
+  readonly cloud: CloudConfig;
+  /** The agents that have a work function of their own, by id. */
+  readonly functions: AgentFunctions;
+}
+export type AgentFunctions = ReadonlyMap<string, AgentFunction>;
 
 /** What can be read of the agents in a file that is not sound otherwise. */
 const readable = z
@@ -61,7 +72,7 @@ export function readAgentsYaml(
   path: string,
   agents: readonly Agent[],
   read: ReadFile = readIfThere,
-): DeploymentConfig {
+): OperatorConfig {
   const text = read(path);
   const source =
     text === undefined
@@ -72,24 +83,31 @@ export function readAgentsYaml(
       : readYaml(path, text);
   const value = withoutNulls(source.value);
   const parsed = file.safeParse(value ?? {});
-  const { hosted, findings } = hostAgents(agents, parsed.success ? parsed.data : readable.parse(value ?? {}));
+  const { hosted, functions, findings } = hostAgents(
+    agents,
+    parsed.success ? parsed.data : readable.parse(value ?? {}),
+  );
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   if (findings.length > 0) throw source.error(findings);
-  const { deployment, nats, defaults: _, agents: __, ...kept } = parsed.data;
+  const { deployment, nats, cloud, defaults: _, agents: __, ...kept } = parsed.data;
 
   const folder = dirname(resolve(path));
   const authority = nats.tls?.ca;
   return {
-    deployment,
-    nats: {
-      servers: nats.servers ?? ["nats://127.0.0.1:4222"],
-      credentials: absolute(nats.credentials ?? "none", folder),
-      ...(authority !== undefined && {
-        ca: readAuthority(resolve(folder, authority.slice("file:".length)), read, source),
-      }),
+    deployment: {
+      deployment,
+      nats: {
+        servers: nats.servers ?? ["nats://127.0.0.1:4222"],
+        credentials: absolute(nats.credentials ?? "none", folder),
+        ...(authority !== undefined && {
+          ca: readAuthority(resolve(folder, authority.slice("file:".length)), read, source),
+        }),
+      },
+      agents: hosted,
+      ...kept,
     },
-    agents: hosted,
-    ...kept,
+    cloud,
+    functions,
   };
 }
 
@@ -97,20 +115,27 @@ export function readAgentsYaml(
 function hostAgents(
   agents: readonly Agent[],
   { deployment, defaults, agents: entries }: z.output<typeof readable>,
-): { hosted: HostedAgent[]; findings: Finding[] } {
+): { hosted: HostedAgent[]; functions: AgentFunctions; findings: Finding[] } {
   const unsound = agentPolicy.safeParse(defaults);
   const findings = unsound.success
     ? []
     : findingsOf(unsound.error, defaults).map((of) => below(["defaults"], of));
   for (const id of Object.keys(entries))
     if (!agents.some((agent) => agent.id === id)) findings.push(unknownAgent(id, agents));
+  const functions = new Map<string, AgentFunction>();
   const hosted = agents.flatMap((agent) => {
     // What is wrong with the defaults is told once.
     const reading = hostAgent(deployment, agent, unsound.success ? defaults : {}, entries[agent.id] ?? {});
     findings.push(...reading.findings.map((of) => below(["agents", agent.id], of)));
+    if (reading.function !== undefined) functions.set(agent.id, reading.function);
     return reading.hosted ?? [];
   });
-  return { hosted, findings };
+  if (functions.size > MAX_OWN_FUNCTIONS)
+    findings.push({
+      path: ["agents"],
+      message: `expected at most ${MAX_OWN_FUNCTIONS} agents with a function of their own, got ${functions.size}`,
+    });
+  return { hosted, functions, findings };
 }
 
 function unknownAgent(id: string, agents: readonly Agent[]): Finding {

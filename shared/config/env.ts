@@ -11,7 +11,6 @@ const variables = {
   TASKS_QUEUE_URL: z.url(),
   CONTROLS_QUEUE_URL: z.url(),
   EVENTS_QUEUE_URL: z.url(),
-  WORK_QUEUE_URL: z.url(),
 };
 export type VariableName = keyof typeof variables;
 
@@ -37,6 +36,47 @@ export function readEnv<const Name extends VariableName>(
   if (wrong.length > 0) throw new Error(`the function's environment: ${wrong.join("; ")}`);
   // Each name was either read or is wrong.
   return read as Record<Name, string>;
+}
+
+/** Where hints go that a task may be claimed. */
+export interface WorkQueues {
+  /** The URL of the queue that agents share; the work function of a single agent knows none. */
+  readonly shared?: string;
+  /** URLs of the queues that agents have of their own, by runtime. */
+  readonly own: ReadonlyMap<string, string>;
+}
+
+const workQueueVariables = z
+  .object({
+    WORK_QUEUE_URL: z.url("expected a URL").optional(),
+    WORK_QUEUE_URLS: z
+      .string()
+      .transform((text, context) => {
+        try {
+          return JSON.parse(text) as unknown;
+        } catch {
+          context.addIssue("expected JSON");
+          return z.NEVER;
+        }
+      })
+      .pipe(z.record(z.string(), z.url("expected a URL")))
+      .optional(),
+  })
+  .refine((of) => of.WORK_QUEUE_URL !== undefined || of.WORK_QUEUE_URLS !== undefined, {
+    error: "expected a URL, got nothing",
+    path: ["WORK_QUEUE_URL"],
+  });
+
+/**
+ * The queues for hints: `WORK_QUEUE_URL`, and as a JSON object by runtime `WORK_QUEUE_URLS`.
+ *
+ * @throws Error that names the variable that is missing or not as expected
+ */
+export function workQueues(env: Environment): WorkQueues {
+  const parsed = workQueueVariables.safeParse(env);
+  if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
+  const { WORK_QUEUE_URL: shared, WORK_QUEUE_URLS: own = {} } = parsed.data;
+  return { own: new Map(Object.entries(own)), ...(shared !== undefined && { shared }) };
 }
 
 /** How to reach NATS. */

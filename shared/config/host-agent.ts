@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
 import { isSafeAgentId, runtimeAgentId } from "../wire/ids.ts";
+import { type AgentFunction, agentFunction } from "./cloud.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import { type AgentPolicy, agentPolicy, type HostedAgent, policyFields } from "./deployment.ts";
 
@@ -8,12 +9,15 @@ import { type AgentPolicy, agentPolicy, type HostedAgent, policyFields } from ".
 export type Fields = Readonly<Record<string, unknown>>;
 export const fields = z.record(z.string(), z.unknown());
 
-/** An agent's field that is neither of its policy nor a setting of its own. */
+/** An agent's fields that are neither of its policy nor settings of its own. */
 const DISPLAY_NAME = "displayName";
+const FUNCTION = "function";
 
 /** An agent as this deployment runs it, or what is wrong with its entry. */
 interface HostReading {
   readonly hosted?: HostedAgent;
+  /** The work function of its own, if it has one. */
+  readonly function?: AgentFunction;
   readonly findings: readonly Finding[];
 }
 
@@ -24,7 +28,7 @@ interface HostReading {
  * @param entry the agent's own; findings name fields of it
  */
 export function hostAgent(deployment: string, agent: Agent, defaults: Fields, entry: Fields): HostReading {
-  const { [DISPLAY_NAME]: displayName = agent.id, ...rest } = entry;
+  const { [DISPLAY_NAME]: displayName = agent.id, [FUNCTION]: asked, ...rest } = entry;
   const own = Object.entries(rest);
   const ownPolicy = Object.fromEntries(own.filter(([key]) => Object.hasOwn(policyFields, key)));
   const settings = Object.fromEntries(own.filter(([key]) => !Object.hasOwn(policyFields, key)));
@@ -34,16 +38,20 @@ export function hostAgent(deployment: string, agent: Agent, defaults: Fields, en
   const parsedSettings = agent.settings.safeParse(settings);
   const name = z.string().min(1).max(128).safeParse(displayName);
   const runtime = runtimeOf(deployment, agent.id);
+  const work = asked === undefined ? undefined : agentFunction.safeParse(asked);
   const findings = [
     ...(policy.success ? strangeSkills(agent, ownPolicy, policy.data) : findingsOf(policy.error, merged)),
     ...(parsedSettings.success ? [] : findingsOf(parsedSettings.error, settings).filter(isKnownField)),
     ...unknownSettings(agent, settings),
     ...(name.success ? [] : findingsOf(name.error, displayName).map((of) => below([DISPLAY_NAME], of))),
+    ...(work?.success === false ? findingsOf(work.error, asked).map((of) => below([FUNCTION], of)) : []),
+    ...(asked === undefined || isQueueable(agent.id) ? [] : [deadName(agent.id)]),
     ...(runtime === undefined ? [unsafeId(deployment, agent.id)] : []),
   ];
   if (findings.length > 0 || !policy.success || !name.success || runtime === undefined) return { findings };
   return {
     findings,
+    ...(work?.success === true && { function: work.data }),
     hosted: {
       id: agent.id,
       runtime,
@@ -89,7 +97,7 @@ function unknownSettings(agent: Agent, settings: Fields): Finding[] {
   const { catchall } = schema.def;
   if (catchall !== undefined && !(catchall instanceof z.ZodNever)) return [];
   const known = Object.keys(schema.shape);
-  const all = [DISPLAY_NAME, ...Object.keys(policyFields), ...known].join(", ");
+  const all = [DISPLAY_NAME, FUNCTION, ...Object.keys(policyFields), ...known].join(", ");
   return Object.keys(settings)
     .filter((key) => !known.includes(key))
     .map((key) => ({ path: [key], message: `${UNKNOWN}; expected one of ${all}` }));
@@ -97,6 +105,18 @@ function unknownSettings(agent: Agent, settings: Fields): Finding[] {
 
 function isKnownField(finding: Finding): boolean {
   return finding.message !== UNKNOWN || finding.path.length > 1;
+}
+
+/** Whether the names of its queue and of another's dead-letter queue are different: `work-<id>`, `work-<id>-dead`. */
+function isQueueable(id: string): boolean {
+  return !/(^|-)dead$/i.test(id);
+}
+
+function deadName(id: string): Finding {
+  return {
+    path: [FUNCTION],
+    message: `expected an agent whose queue is not called like a dead-letter queue, got work-${id}`,
+  };
 }
 
 /** The id on NATS, if there is one that every peer accepts. */

@@ -33,12 +33,14 @@ export const workHint = z.object({
   taskId: z.string(),
   epoch: z.int().nonnegative(),
   beat: z.int().nonnegative(),
-  /** The agent, from which follows whether a claim needs a slot. Without it the head is read first. */
+  /** The agent's runtime, from which follow its queue and whether a claim needs a slot. Without it the head is read. */
   to: z.string().optional(),
+  /** The task stands in its agent's line: whoever takes it up must look at its head first. */
+  inLine: z.literal(true).optional(),
 });
 export type WorkHint = z.infer<typeof workHint>;
 
-/** The hint at a task as its head shows it. Whoever takes up a task of the line must look at its head first. */
+/** The hint at a task as its head shows it. */
 export function hintOf({
   taskId,
   epoch,
@@ -46,5 +48,5 @@ export function hintOf({
   to,
   queued,
 }: Pick<Head, "taskId" | "epoch" | "beat" | "to" | "queued">): WorkHint {
-  return { taskId, epoch, beat, ...(queued === undefined && { to }) };
+  return { taskId, epoch, beat, to, ...(queued !== undefined && { inLine: true }) };
 }

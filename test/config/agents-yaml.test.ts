@@ -43,7 +43,7 @@ const agents = [exec, support];
 function read(text: string, hosted: readonly Agent[] = agents) {
   const path = join(folder, "agents.yaml");
   writeFileSync(path, text);
-  return readAgentsYaml(path, hosted);
+  return readAgentsYaml(path, hosted).deployment;
 }
 
 /** What is said of a file, without the folder's name. */
@@ -145,7 +145,7 @@ test("every field but deployment has a default", () => {
 });
 
 test("without a file the agents work for the local command alone", () => {
-  const deployment = readAgentsYaml(join(folder, "none.yaml"), agents);
+  const { deployment } = readAgentsYaml(join(folder, "none.yaml"), agents);
   assert.equal(deployment.deployment, "local");
   assert.deepEqual(
     deployment.agents.map(({ runtime }) => runtime),
@@ -215,7 +215,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown section",
     "deployment: a\n\nagent: {}",
-    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, discovery, remotes$/,
+    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, discovery, remotes$/,
   ],
   [
     "an unknown field of nats",
@@ -245,7 +245,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "a misspelt field of an agent",
     "deployment: a\nagents:\n  support:\n    maxQueue: 3",
-    /^agents\.yaml:4: agents\.support\.maxQueue: unknown field; expected one of displayName, acceptFromRuntimes/,
+    /^agents\.yaml:4: agents\.support\.maxQueue: unknown field; expected one of displayName, function, acceptFromRuntimes/,
   ],
   [
     "a misspelt setting",

@@ -7,6 +7,7 @@ import { parse } from "yaml";
 import { ROOT } from "../../infra/bundle.ts";
 import { CONSUMPTION, FUNCTION_SIZES } from "../../infra/sizes.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { agentFunction, cloudConfig } from "../../shared/config/cloud.ts";
 import { agentPolicy } from "../../shared/config/deployment.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
 
@@ -27,7 +28,7 @@ test("the page's example is read without a complaint", () => {
   assert.ok(example);
   const path = join(folder, "agents.yaml");
   writeFileSync(path, example);
-  const exec = readAgentsYaml(path, agents).agents.find(({ id }) => id === "exec");
+  const exec = readAgentsYaml(path, agents).deployment.agents.find(({ id }) => id === "exec");
   assert.equal(exec?.runtime, "acme-exec");
 });
 
@@ -37,6 +38,27 @@ test("each field of a policy is explained with its default", () => {
     const row = rows.find(([, name]) => name === field);
     assert.ok(row, field);
     assert.deepEqual(parse(row[2] ?? ""), value, field);
+  }
+});
+
+test("each field of the cloud and of a function of an agent's own is explained with its default", () => {
+  const written = {
+    ...cloudConfig.shape,
+    ...cloudConfig.shape.network.unwrap().shape,
+    ...agentFunction.shape,
+  };
+  const defaults: Readonly<Record<string, unknown>> = {
+    ...cloudConfig.parse({}),
+    ...agentFunction.parse({}),
+  };
+  for (const field of Object.keys(written)) {
+    const told = rows.filter(([, name]) => name === field).map((row) => row[2] ?? "");
+    const value = defaults[field];
+    const plain = value !== undefined && typeof value !== "object";
+    assert.ok(
+      told.some((text) => (plain ? parse(text) === value : /^(none|required|\[\]|false)$/.test(text))),
+      `${field}: ${told}`,
+    );
   }
 });
 
@@ -51,7 +73,7 @@ test("the functions are as the page says", () => {
 });
 
 test("the repository's own agents.yaml lets nobody in but the local command and what it has asked", () => {
-  const deployment = readAgentsYaml(join(ROOT, "agents.yaml"), agents);
+  const { deployment } = readAgentsYaml(join(ROOT, "agents.yaml"), agents);
   assert.equal(deployment.deployment, "local");
   for (const { id, policy } of deployment.agents)
     assert.deepEqual(

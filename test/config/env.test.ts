@@ -1,14 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseDeployment } from "../../shared/config/deployment.ts";
-import { natsAccess, readEnv } from "../../shared/config/env.ts";
+import { natsAccess, readEnv, workQueues } from "../../shared/config/env.ts";
 
 test("a function reads the variables that it needs and no other", () => {
-  const env = { TABLE_NAME: "tasks", WORK_QUEUE_URL: "http://127.0.0.1:9/0/work", BUCKET_NAME: "" };
-  assert.deepEqual(readEnv(["TABLE_NAME", "WORK_QUEUE_URL"], env), {
+  const env = { TABLE_NAME: "tasks", TASKS_QUEUE_URL: "http://127.0.0.1:9/0/tasks", BUCKET_NAME: "" };
+  assert.deepEqual(readEnv(["TABLE_NAME", "TASKS_QUEUE_URL"], env), {
     TABLE_NAME: "tasks",
-    WORK_QUEUE_URL: "http://127.0.0.1:9/0/work",
+    TASKS_QUEUE_URL: "http://127.0.0.1:9/0/tasks",
   });
+});
+
+test("hints go to a shared queue, or to those of single agents, or both", () => {
+  const shared = "http://127.0.0.1:9/0/work";
+  const own = `{"acme-support":"${shared}-support"}`;
+  assert.deepEqual(workQueues({ WORK_QUEUE_URL: shared }), { shared, own: new Map() });
+  assert.deepEqual(workQueues({ WORK_QUEUE_URLS: own }), {
+    own: new Map([["acme-support", `${shared}-support`]]),
+  });
+  assert.equal(workQueues({ WORK_QUEUE_URL: shared, WORK_QUEUE_URLS: own }).own.size, 1);
+});
+
+test("queues that are missing or malformed are named", () => {
+  assert.throws(() => workQueues({}), /expected a URL, got nothing.*\n.*at WORK_QUEUE_URL/);
+  assert.throws(() => workQueues({ WORK_QUEUE_URLS: "{" }), /expected JSON.*\n.*at WORK_QUEUE_URLS/);
+  assert.throws(
+    () => workQueues({ WORK_QUEUE_URLS: '{"a":"b"}' }),
+    /expected a URL.*\n.*at WORK_QUEUE_URLS\.a/,
+  );
 });
 
 test("each missing or malformed variable is named", () => {

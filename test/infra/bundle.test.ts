@@ -14,7 +14,7 @@ const scratch = mkdtempSync(join(tmpdir(), "sluice-bundle-"));
 after(() => rmSync(scratch, { recursive: true }));
 
 const agentsDir = join(ROOT, "agents");
-const deployment = readAgentsYaml(join(ROOT, "agents.yaml"), await loadAgents(agentsDir));
+const { deployment } = readAgentsYaml(join(ROOT, "agents.yaml"), await loadAgents(agentsDir));
 const bundle = (folder: string, files = agentFiles(agentsDir)) =>
   bundleFunctions({ deployment, agentFiles: files, outDir: join(scratch, folder) });
 

@@ -1,70 +1,21 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { App } from "aws-cdk-lib";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { CfnQueue } from "aws-cdk-lib/aws-sqs";
 import * as z from "zod";
 import { RETENTION_MS } from "../../functions/admit/admit.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../infra/bundle.ts";
-import { checkedApp } from "../../infra/checked-app.ts";
 import { CONSUMPTION, FUNCTION_SIZES, QUEUE_NAMES, VALUES_KEPT_DAYS } from "../../infra/sizes.ts";
-import { SluiceStack, type SluiceStackProps, stackName } from "../../infra/stack.ts";
+import { type SluiceStack, stackName } from "../../infra/stack.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
-
-const scratch = mkdtempSync(join(tmpdir(), "sluice-stack-"));
-after(() => rmSync(scratch, { recursive: true }));
-
-/** The stack without its bundles: any file will do for a template. */
-function stackWith(props: Partial<SluiceStackProps> = {}): SluiceStack {
-  const folderOf = (name: FunctionName) => {
-    const folder = join(scratch, name);
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "index.mjs"), `export const handler = "${name}";`);
-    return folder;
-  };
-  const app = checkedApp(mkdtempSync(join(scratch, "out-")));
-  return new SluiceStack(app, "sluice-acme", {
-    deployment: parseDeployment({ deployment: "acme", agents: [hosted(86_400)] }),
-    folders: {
-      bridge: folderOf("bridge"),
-      admit: folderOf("admit"),
-      control: folderOf("control"),
-      events: folderOf("events"),
-      work: folderOf("work"),
-      sweep: folderOf("sweep"),
-    },
-    ...props,
-  });
-}
-
-function hosted(maxSec: number) {
-  return {
-    id: "support",
-    runtime: "acme-support",
-    channelRef: "support",
-    displayName: "Support",
-    description: "",
-    version: "1.0.0",
-    skills: [{ slug: "task", name: "Task", description: "", tags: [] }],
-    policy: { timeoutSec: { max: maxSec } },
-    settings: {},
-  };
-}
+import { actionsOf, hosted, resources as resourcesOf, stackWith, statementsOf } from "./support/stack.ts";
 
 const template = Template.fromStack(stackWith());
 
-const resource = z.object({
-  Properties: z.record(z.string(), z.unknown()).default({}),
-  DeletionPolicy: z.string().optional(),
-});
-type Resource = z.infer<typeof resource>;
-
-function resources(type: string): Resource[] {
-  return z.array(resource).parse(Object.values(template.findResources(type)));
-}
+const resources = (type: string) => resourcesOf(template, type);
 const variables = z.object({ Variables: z.record(z.string(), z.unknown()) });
 
 /** The one function of this name, with its environment. */
@@ -106,6 +57,7 @@ test("the table has its index, expires items, can be restored, is kept, and is p
     TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
     PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
     SSESpecification: { SSEEnabled: true },
+    DeletionProtectionEnabled: true,
   });
 });
 
@@ -133,7 +85,10 @@ test("the bucket is closed, encrypted, kept, and forgets what nobody can need an
 test("a value outlives the longest task and the time that decisions are kept", () => {
   assert.ok(VALUES_KEPT_DAYS * 86_400_000 >= RETENTION_MS);
   const daysFor = (...maxSec: number[]) => {
-    const deployment = parseDeployment({ deployment: "acme", agents: maxSec.map(hosted) });
+    const deployment = parseDeployment({
+      deployment: "acme",
+      agents: maxSec.map((of, i) => hosted(of, `agent${i}`)),
+    });
     const [bucket] = Object.values(
       Template.fromStack(stackWith({ deployment })).findResources("AWS::S3::Bucket"),
     );
@@ -199,6 +154,7 @@ for (const name of FUNCTION_NAMES)
     const { properties, environment } = functionNamed(name);
     assert.equal(properties.Runtime, "nodejs24.x");
     assert.deepEqual(properties.Architectures, ["arm64"]);
+    assert.deepEqual(properties.TracingConfig, { Mode: "Active" });
     assert.equal(properties.Handler, "index.handler");
     assert.equal(properties.Timeout, FUNCTION_SIZES[name].timeoutSec);
     assert.equal(properties.MemorySize, FUNCTION_SIZES[name].memoryMb);
@@ -223,7 +179,8 @@ test("bridge and sweep start each minute, and a start that failed is not repeate
     assert.equal(Properties.MaximumRetryAttempts, 0);
 });
 
-const LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"];
+const TRACES = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
+const COMMON_GRANTS = ["logs:CreateLogStream", "logs:PutLogEvents", ...TRACES];
 const CONSUME = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"];
 const VALUES = ["s3:GetObject", "s3:ListBucket", "s3:PutObject"];
 const LEAVES = ["ConditionCheckItem", "DeleteItem", "GetItem", "Query", "UpdateItem"].map(
@@ -245,34 +202,11 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
   sweep: [...LEAVES, "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
 };
-const role = z.object({
-  ManagedPolicyArns: z.undefined().optional(),
-  Policies: z.array(
-    z.object({
-      PolicyDocument: z.object({
-        Statement: z.array(
-          z.object({
-            Action: z.union([z.string(), z.array(z.string())]),
-            Effect: z.literal("Allow"),
-            Resource: z.unknown(),
-          }),
-        ),
-      }),
-    }),
-  ),
-});
-
 for (const name of FUNCTION_NAMES)
   test(`the function ${name} may do what it does and nothing else`, () => {
-    const found = Object.entries(template.findResources("AWS::IAM::Role")).filter(([id]) =>
-      id.startsWith(`${name}Role`),
-    );
-    assert.equal(found.length, 1);
-    const { Policies } = role.parse(found[0]?.[1].Properties);
-    const statements = Policies.flatMap((of) => of.PolicyDocument.Statement);
-    const actions = new Set(statements.flatMap((of) => of.Action));
-    assert.deepEqual([...actions].toSorted(), [...LOGS, ...ALLOWED[name]].toSorted());
-    for (const { Resource } of statements) {
+    assert.deepEqual(actionsOf(template, `${name}Role`), [...COMMON_GRANTS, ...ALLOWED[name]].toSorted());
+    for (const { Action, Resource } of statementsOf(template, `${name}Role`)) {
+      if (Action.every((of) => TRACES.includes(of))) continue;
       const text = JSON.stringify(Resource);
       assert.equal(text.replace('"/values/*"', "").includes("*"), false, text);
     }
@@ -295,16 +229,32 @@ test("credentials that only this machine has are warned of", () => {
   Annotations.fromStack(stackWith()).hasNoWarning("*", Match.anyValue());
 });
 
+test("a server that only this machine has is warned of", () => {
+  for (const servers of ["nats://127.0.0.1:4222", "tls://nats.example,nats://localhost:4222", "nats://[::1]"])
+    Annotations.fromStack(stackWith({ nats: { servers } })).hasWarning(
+      "*",
+      Match.stringLikeRegexp("is this machine.*cannot reach"),
+    );
+});
+
 test("the command finds the parts by the stack's outputs", () => {
   assert.deepEqual(Object.keys(template.findOutputs("*")).toSorted(), [
+    "AgentQueueUrls",
     "BucketName",
     "ControlsDeadQueueUrl",
     "ControlsQueueUrl",
+    "DeploymentName",
     "EventsDeadQueueUrl",
     "EventsQueueUrl",
+    "FunctionNames",
+    "LogGroupNames",
+    "NatsCredentials",
+    "NatsServers",
+    "Stage",
     "TableName",
     "TasksDeadQueueUrl",
     "TasksQueueUrl",
+    "Version",
     "WorkDeadQueueUrl",
     "WorkQueueUrl",
   ]);
@@ -313,6 +263,8 @@ test("the command finds the parts by the stack's outputs", () => {
 test("a stack's name has only characters that CloudFormation takes", () => {
   assert.equal(stackName("acme"), "sluice-acme");
   assert.equal(stackName("acme_eu-1"), "sluice-acme-eu-1");
+  assert.equal(stackName("acme", "main"), "sluice-acme");
+  assert.equal(stackName("acme", "dev"), "sluice-acme-dev");
 });
 
 /** The report on a stack whose synthesis fails. */

@@ -1,4 +1,4 @@
-import { type QueueName, visibilitySec } from "../../infra/sizes.ts";
+import { consumerTimeoutSec, type QueueName, visibilitySec } from "../../infra/sizes.ts";
 import { timing } from "../../shared/config/timing.ts";
 import {
   CONTROLS_STREAM,
@@ -71,7 +71,7 @@ export class World {
       new SimulatedQueue({
         name,
         scheduler,
-        visibilityMs: visibilitySec(name) * 1_000,
+        visibilityMs: visibilitySec(consumerTimeoutSec(name)) * 1_000,
         maxReceives: MAX_RECEIVES,
         receive: (message) => this.invoke(name, message),
       });

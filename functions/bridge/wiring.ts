@@ -1,0 +1,53 @@
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { parseDeployment } from "../../shared/config/deployment.ts";
+import { natsAccess, readEnv } from "../../shared/config/env.ts";
+import { timingFromEnv } from "../../shared/config/timing.ts";
+import { NatsLink } from "../../shared/nats/index.ts";
+import { createTelemetry, type PowertoolsTelemetry } from "../../shared/telemetry/index.ts";
+import type { BridgeDeps, BridgeRun } from "./bridge.ts";
+
+/** How many messages each queue may hold. */
+const BOUND = 1_000;
+
+/** What the bridge keeps from one run to the next, in either of its forms. */
+export interface BridgeWiring extends Omit<BridgeDeps, "remainingMs" | "telemetry" | "link"> {
+  readonly link: NatsLink;
+  readonly telemetry: PowertoolsTelemetry;
+}
+
+/**
+ * Makes the bridge's clients. Nothing is connected before it is used.
+ *
+ * @param deployment what `sluice:deployment` holds
+ */
+export function wireBridge(deployment: unknown): BridgeWiring {
+  const config = parseDeployment(deployment);
+  const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
+  return {
+    link: new NatsLink({ ...natsAccess(config, process.env), name: `sluice-${config.deployment}-bridge` }),
+    sqs: new SQSClient({
+      maxAttempts: 2,
+      requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
+    }),
+    telemetry: createTelemetry(),
+    timing: timingFromEnv(process.env),
+    settings: {
+      runtimes: config.agents.map(({ runtime, policy }) => ({
+        runtime,
+        // Without a target nothing can be handed on.
+        delegates: policy.delegateTargets.length > 0,
+      })),
+      tasksQueueUrl: env.TASKS_QUEUE_URL,
+      controlsQueueUrl: env.CONTROLS_QUEUE_URL,
+      eventsQueueUrl: env.EVENTS_QUEUE_URL,
+      bound: BOUND,
+    },
+  };
+}
+
+/** Says what a run has done. */
+export function tellRun({ telemetry }: Pick<BridgeWiring, "telemetry">, run: BridgeRun): void {
+  telemetry.info("the run is over", { ...run });
+  telemetry.count("MessagesForwarded", run.forwarded);
+  if (run.givenBack > 0) telemetry.count("MessagesNotForwarded", run.givenBack);
+}

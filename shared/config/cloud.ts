@@ -1,0 +1,145 @@
+import * as z from "zod";
+
+/**
+ * How a deployment is put into an AWS account: the section `cloud` of `agents.yaml`, and `function` of its agents. Only
+ * the stack reads it (infra/); no bundle carries it, so that a changed alarm replaces no function.
+ */
+
+/** The stage of a deployment that has no other: its stack's name does not show it. */
+export const MAIN_STAGE = "main";
+
+export const stageName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,15}$/, "expected 1 to 16 of a-z, 0-9 and -, a letter first");
+
+/** The times that CloudWatch Logs offers, in days (CloudWatch Logs API: PutRetentionPolicy). */
+const LOG_RETENTION_DAYS = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+] as const;
+
+/** Ids of EC2's resources: 8 hexadecimal digits, or 17 (EC2 User Guide, "Resource IDs"). */
+const resourceId = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `expected an id ${prefix}-…`);
+
+const network = z
+  .strictObject({
+    /** An existing VPC, or one of the stack's own. */
+    vpcId: z.string().regex(/^(new|vpc-([0-9a-f]{8}|[0-9a-f]{17}))$/, "expected an id vpc-… or new"),
+    /** Of an existing VPC: where the functions' network interfaces are. */
+    subnetIds: z.array(resourceId("subnet")).min(1).max(16).optional(),
+    /** The zone of each of the subnets, for nothing is looked up. */
+    availabilityZones: z
+      .array(z.string().regex(/^[a-z]+(-[a-z0-9]+)+$/, "expected a zone such as eu-central-1a"))
+      .optional(),
+    /** The route table of each of the subnets, into which gateway endpoints enter themselves. */
+    routeTableIds: z.array(resourceId("rtb")).optional(),
+    /** Beside the stack's own; a function may have five in all (Lambda API: VpcConfig). */
+    securityGroupIds: z.array(resourceId("sg")).max(4).default([]),
+    /** Makes the VPC endpoints that the functions need. */
+    endpoints: z.boolean().default(false),
+  })
+  .superRefine((of, context) => {
+    for (const [field, expected] of networkFlaws(of))
+      context.addIssue({ code: "custom", path: [field], message: `expected ${expected}` });
+  });
+export type NetworkConfig = z.infer<typeof network>;
+
+interface Subnets {
+  readonly vpcId: string;
+  readonly subnetIds?: readonly string[] | undefined;
+  readonly availabilityZones?: readonly string[] | undefined;
+  readonly routeTableIds?: readonly string[] | undefined;
+  readonly endpoints: boolean;
+}
+
+/** Fields that do not go together with the others, and what was expected of them. */
+function networkFlaws(of: Subnets): [string, string][] {
+  const perSubnet = ["availabilityZones", "routeTableIds"] as const;
+  if (of.vpcId === "new")
+    return (["subnetIds", ...perSubnet] as const)
+      .filter((field) => of[field] !== undefined)
+      .map((field) => [field, "nothing beside vpcId: new, which makes its own"]);
+  if (of.subnetIds === undefined) return [["subnetIds", `the private subnets of ${of.vpcId}`]];
+  const needed = of.endpoints ? perSubnet : (["availabilityZones"] as const);
+  const count = of.subnetIds.length;
+  return perSubnet
+    .filter((field) =>
+      of[field] === undefined ? needed.some((name) => name === field) : of[field].length !== count,
+    )
+    .map((field) => [field, `one for each of the subnetIds (${count})`]);
+}
+
+const alarms = z
+  .strictObject({
+    /** Who is told, by a topic of the stack's own. */
+    emails: z.array(z.email("expected an e-mail address")).max(100).default([]),
+    /** An existing SNS topic instead. */
+    topicArn: z
+      .string()
+      .regex(
+        /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/,
+        "expected the ARN of an SNS topic",
+      )
+      .optional(),
+  })
+  .refine(({ emails, topicArn }) => emails.length === 0 || topicArn === undefined, {
+    error: "expected either emails or topicArn",
+  });
+
+export const cloudConfig = z
+  .strictObject({
+    /** Several of a deployment's stages may stand in one account. */
+    stage: stageName.default(MAIN_STAGE),
+    /** Whether table and bucket outlive the stack, and the table refuses to be deleted. */
+    keepData: z.boolean().default(true),
+    bridge: z.enum(["lambda", "fargate"]).default("lambda"),
+    /** Without one the functions are in no VPC. */
+    network: network.optional(),
+    logRetentionDays: z.literal(LOG_RETENTION_DAYS).default(30),
+    alarms: alarms.prefault({}),
+  })
+  .refine(({ bridge, network: placed }) => bridge === "lambda" || placed !== undefined, {
+    error: "expected a network (vpcId: new, or an existing one), for a fargate bridge runs in a VPC",
+    path: ["network"],
+  });
+/** How a deployment is put into an AWS account; each field is explained in docs/configuration.md. */
+export type CloudConfig = z.infer<typeof cloudConfig>;
+
+/** Names as Secrets Manager has them (Secrets Manager API: CreateSecret, Name), or an ARN. */
+const secretName = z
+  .string()
+  .regex(/^[A-Za-z0-9/_+=.@:-]{1,512}$/, "expected the name or the ARN of a secret in Secrets Manager");
+
+const permission = z.strictObject({
+  actions: z
+    .array(
+      z.string().regex(/^[a-z0-9-]+:[A-Za-z0-9]+$/, "expected an action such as s3:GetObject, without *"),
+    )
+    .min(1)
+    .max(50),
+  resources: z
+    .array(z.string().regex(/^(\*|arn:[^\s:]+:[^\s:]+:[^\s:]*:[^\s:]*:\S+)$/, "expected an ARN, or *"))
+    .min(1)
+    .max(50),
+});
+
+/**
+ * A work function of an agent's own. Shorter than 30 s its invocations would be over before they have begun: the last
+ * ten are kept for leaving (shared/config/timing.ts).
+ */
+export const agentFunction = z.strictObject({
+  memoryMb: z.int().min(128).max(10_240).default(1_024),
+  timeoutSec: z.int().min(30).max(900).default(900),
+  /** Tasks in one invocation; SQS gives ten without a window (Lambda API: CreateEventSourceMapping). */
+  batchSize: z.int().min(1).max(10).default(1),
+  /** Invocations at once (Lambda API: ScalingConfig). */
+  maxConcurrency: z.int().min(2).max(1_000).default(50),
+  /** What it may read of Secrets Manager. */
+  secrets: z.array(secretName).max(20).default([]),
+  /** What else it may do. */
+  permissions: z.array(permission).max(20).default([]),
+});
+/** Where all their queues' URLs fit into an environment of 4 KB with the rest (AWS Lambda quotas). */
+export const MAX_OWN_FUNCTIONS = 12;
+/** A work function, and a queue, of an agent's own; each field is explained in docs/configuration.md. */
+export type AgentFunction = z.infer<typeof agentFunction>;
