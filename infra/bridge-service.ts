@@ -16,6 +16,7 @@ import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import { environmentOf } from "./environment.ts";
 import { statementsFor } from "./grants.ts";
+import { healthCommand } from "./health-command.ts";
 import { forgettingLogs } from "./logs.ts";
 import type { Placement } from "./network.ts";
 import type { Parts } from "./parts.ts";
@@ -23,8 +24,6 @@ import { BRIDGE_SERVICE_SIZE } from "./sizes.ts";
 
 /** Where it says on its own machine whether it is well; nobody else can ask. */
 const HEALTH_PORT = 8_080;
-/** Node.js's image has no other program that could ask. */
-const ASK_HEALTH = `fetch("http://127.0.0.1:${HEALTH_PORT}").then(({ok})=>process.exit(ok?0:1),()=>process.exit(1))`;
 
 export interface BridgeServiceProps {
   /** The folder of its bundle, with its Dockerfile. */
@@ -98,7 +97,7 @@ export class BridgeService extends Construct {
       readonlyRootFilesystem: true,
       linuxParameters: new LinuxParameters(this, "Linux", { initProcessEnabled: true }),
       healthCheck: {
-        command: ["CMD", "node", "-e", ASK_HEALTH],
+        command: ["CMD", ...healthCommand(HEALTH_PORT)],
         interval: Duration.seconds(30),
         timeout: Duration.seconds(10),
         retries: 3,
