@@ -86,6 +86,19 @@ describe("a task over real parts", () => {
     assert.equal(world.hints.length, 0);
   });
 
+  test("a hint at a task of an agent that another function works for is handed on as it is", async () => {
+    const message = world.task();
+    await world.admit(message);
+    const [admitted] = world.hints.splice(0);
+    assert.ok(admitted);
+    assert.equal(admitted.hint.to, world.deployment.agents[0]?.runtime);
+    await world.work(admitted.hint, { agents: [] });
+    assert.deepEqual(world.hints, [{ hint: admitted.hint, delaySec: 0 }]);
+    assert.equal((await world.store.head(message.taskId))?.epoch, 0);
+    for (let taken = world.hints.shift(); taken !== undefined; taken = world.hints.shift())
+      await world.work(taken.hint);
+  });
+
   for (const { name, subject, bytes, expect, direct } of loadTaskCases(Date.now()).filter((of) => of.direct))
     test(`a message that no standard server takes is decided as the fixtures say: ${name}`, async () => {
       assert.ok(direct);
