@@ -16,7 +16,7 @@ import { CONTEXT, forgetRecord, writeRecord } from "./synth-record.ts";
 
 /**
  * The CDK app. Context: `agents` (folder, default `agents`), `config` (file, default `agents.yaml`), both relative to
- * the repository; `stage`, `natsServers` and `natsCredentials` override what the file says.
+ * the repository; `bridge` (only to `lambda`, for the local host), `stage`, `natsServers` and `natsCredentials` override what the file says.
  */
 async function main(): Promise<void> {
   const app = checkedApp();
@@ -47,7 +47,8 @@ async function main(): Promise<void> {
       ownFunctions,
       outDir,
     });
-    const staged = { ...cloud, ...(stage !== undefined && { stage }) };
+    const bridge = contextText(app, CONTEXT.bridge) === "lambda" ? "lambda" : cloud.bridge;
+    const staged = { ...cloud, bridge, ...(stage !== undefined && { stage }) };
     const name = stackName(deployment.deployment, staged.stage);
     new SluiceStack(app, name, { deployment, cloud: staged, functions, bundles, nats });
     app.synth();

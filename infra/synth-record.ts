@@ -11,6 +11,7 @@ export const CONTEXT = {
   agents: "agents",
   config: "config",
   stage: "stage",
+  bridge: "bridge",
   natsServers: "natsServers",
   natsCredentials: "natsCredentials",
 } as const;

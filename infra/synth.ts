@@ -51,7 +51,9 @@ async function renew(assemblyDir: string, agentsDir: string, agentsYaml: string)
   const remove = () => rmSync(scratch, { recursive: true, force: true });
   process.once("exit", remove);
   try {
-    await runApp({ [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml }, fresh, scratch);
+    // Here containers are not run; the bridge is the same code in both of its forms.
+    const context = { [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml, [CONTEXT.bridge]: "lambda" };
+    await runApp(context, fresh, scratch);
     const record = await currentRecord(fresh, agentsDir, agentsYaml);
     if (record === undefined)
       throw new SynthError("the sources changed while the stack was being synthesized");

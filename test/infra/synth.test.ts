@@ -97,6 +97,16 @@ test("a file of the operator's that is named must be there", async () => {
   });
 });
 
+test("the local host has the bridge as a function, whatever its form, and the stage's name", async () => {
+  write("hello", "deployment: acme\ncloud: { stage: dev, bridge: fargate, network: { vpcId: new } }");
+  const { stackName, templatePath } = await run();
+  assert.equal(stackName, "sluice-acme-dev");
+  const template = readFileSync(templatePath, "utf8");
+  assert.match(template, /"Description": "Starts bridge each minute"/);
+  assert.doesNotMatch(template, /AWS::ECS::Service/);
+  assert.equal((await run()).stackName, "sluice-acme-dev");
+});
+
 test("an error of an author's names the file", async () => {
   write("hello");
   writeFileSync(join(agentsDir, "broken.ts"), "export default 1;");
@@ -133,4 +143,21 @@ test("npx cdk synth works offline and without an account", async () => {
     },
   });
   assert.ok(existsSync(join(out, "sluice-local.template.json")));
+});
+
+test("a stage that is no stage is named", async () => {
+  const app = join(ROOT, "infra", "app.ts");
+  const env = {
+    PATH: process.env.PATH,
+    CDK_OUTDIR: join(scratch, "staged"),
+    CDK_CONTEXT_JSON: '{"stage":"Dev"}',
+  };
+  await assert.rejects(promisify(execFile)(process.execPath, [app], { env }), (error) => {
+    assert.ok(error instanceof Error && "stderr" in error);
+    assert.equal(
+      error.stderr,
+      "context stage: expected 1 to 16 of a-z, 0-9 and -, a letter first, got a text of 3 characters\n",
+    );
+    return true;
+  });
 });
