@@ -8,6 +8,7 @@ import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
 import { deadCommand } from "./dead.ts";
+import { doctorCommand } from "./doctor.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { logsCommand } from "./logs.ts";
 import { replyCommand } from "./reply.ts";
@@ -36,6 +37,7 @@ function program(): Command {
     stepsCommand(),
     logsCommand(),
     deadCommand(),
+    doctorCommand(),
   ];
   for (const verb of verbs) {
     sluice.addCommand(verb.copyInheritedSettings(sluice));

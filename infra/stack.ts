@@ -1,4 +1,5 @@
 import { type App, CfnOutput, Stack, type StackProps, Validations } from "aws-cdk-lib";
+import manifest from "../package.json" with { type: "json" };
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import type { FunctionName } from "./bundle.ts";
 import { type NatsOverride, SluiceFunction } from "./functions.ts";
@@ -49,6 +50,7 @@ export class SluiceStack extends Stack {
 
     new CfnOutput(this, "TableName", { value: storage.table.tableName });
     new CfnOutput(this, "BucketName", { value: storage.bucket.bucketName });
+    new CfnOutput(this, "SluiceVersion", { value: manifest.version });
     for (const name of QUEUE_NAMES) {
       const title = `${name[0]?.toUpperCase()}${name.slice(1)}`;
       new CfnOutput(this, `${title}QueueUrl`, { value: queues[name].queue.queueUrl });

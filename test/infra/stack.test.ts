@@ -302,6 +302,7 @@ test("the command finds the parts by the stack's outputs", () => {
     "ControlsQueueUrl",
     "EventsDeadQueueUrl",
     "EventsQueueUrl",
+    "SluiceVersion",
     "TableName",
     "TasksDeadQueueUrl",
     "TasksQueueUrl",

@@ -32,6 +32,8 @@ export interface Played {
   readonly concurrency: Record<string, number>;
   /** Answers of DescribeRule by name. */
   readonly rules: Record<string, Answer>;
+  /** Answers of DynamoDB by action, in place of the real part's. */
+  readonly dynamodb: Record<string, Answer>;
   /** Answers of DescribeSecret by id. */
   readonly secrets: Record<string, Answer>;
   /** How far AWS's clock is ahead of ours, in milliseconds. */
@@ -58,6 +60,7 @@ export async function playAws(parts: { dynamodb: string; sqs: string }): Promise
     functions: {},
     concurrency: {},
     rules: {},
+    dynamodb: {},
     secrets: {},
     aheadMs: 0,
     refused: new Set(),
@@ -102,6 +105,7 @@ async function answerTo(
 ): Promise<Reply> {
   const target = String(request.headers["x-amz-target"] ?? "");
   const [service = "", action = ""] = target.split(".");
+  if (service.startsWith("DynamoDB") && action in played.dynamodb) return json(played.dynamodb[action]);
   if (service.startsWith("DynamoDB")) return pass(parts.dynamodb, request, body);
   if (service === "AmazonSQS") return pass(parts.sqs, request, body);
   if (service !== "") return played.refused.has(action) ? refusal() : json(jsonAnswer(played, action, body));
