@@ -3,6 +3,7 @@ import * as z from "zod";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { type Pair, pairsOf } from "../dead/pairs.ts";
 import { clientSettings, type Place } from "../place.ts";
+import { countText } from "../text.ts";
 import { examine, type Finding, isMissing, ok, warning, wrong } from "./finding.ts";
 
 /** At as many the bridge forwards no more (functions/bridge/handler.ts). */
@@ -83,10 +84,10 @@ function queueFinding(part: string, queue: Attributes, dead: Attributes): Findin
   if (depth >= FULL)
     return warning(
       part,
-      `holds ${depth} messages`,
+      `holds ${countText(depth, "message")}`,
       "see that its function runs, and what it logs; the bridge forwards no more until there are less",
     );
-  return ok(part, `holds ${depth} messages`);
+  return ok(part, `holds ${countText(depth, "message")}`);
 }
 
 function deadFinding(part: string, queue: string, depth: number): Finding {

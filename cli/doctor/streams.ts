@@ -18,7 +18,7 @@ import {
   TASKS_STREAM,
   tasksConsumer,
 } from "../../shared/nats/streams.ts";
-import { cleanLine } from "../text.ts";
+import { cleanLine, countText } from "../text.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 
 /** What the wire's streams have besides: no limit (docs/wire.md §3). */
@@ -55,7 +55,7 @@ async function checkStream(
   const drift = driftOf({ ...config }, settings);
   if (drift !== undefined)
     return warning(part, `differs: ${drift}`, "set it back (nats stream edit), if it was not meant");
-  return ok(part, `as documented, ${state.messages} messages`);
+  return ok(part, `as documented, ${countText(state.messages, "message")}`);
 }
 
 /** Which settings differ; nothing when none does. */
@@ -171,7 +171,12 @@ function notPulled(part: string, info: ConsumerInfo): Finding {
   if (isPulled(info)) return ok(part, "as configured");
   if (info.config.max_ack_pending === unacknowledged)
     return warning(part, `${unacknowledged} messages are unacknowledged, as many as may be`, todo);
-  if (pending > 0) return wrong(part, `${pending} ${pending === 1 ? "message waits" : "messages wait"}, and nobody pulls`, todo);
+  if (pending > 0)
+    return wrong(
+      part,
+      `${countText(pending, "message")} ${pending === 1 ? "waits" : "wait"}, and nobody pulls`,
+      todo,
+    );
   return warning(part, "nobody pulls right now", todo);
 }
 
