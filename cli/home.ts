@@ -28,7 +28,18 @@ const runningHost = z.looseObject({
 });
 
 /** Where a local host keeps its tasks: the parts' endpoints, and what is in them. */
-const localStack = z.object({ dynamodb: z.url(), s3: z.url(), table: z.string().min(1), bucket: z.string() });
+const localStack = z.object({
+  pid: z.int().positive(),
+  dynamodb: z.url(),
+  s3: z.url(),
+  sqs: z.url().optional(),
+  table: z.string().min(1),
+  bucket: z.string(),
+  /** The stack's outputs. */
+  outputs: z.record(z.string(), z.string()).default({}),
+  dataDir: z.string().optional(),
+  timeScale: z.number().min(1).default(1),
+});
 export type LocalStack = z.infer<typeof localStack>;
 
 /** Where NATS is, and as whom to speak to it. */
@@ -49,7 +60,7 @@ export interface Home {
   readonly agents: readonly string[];
   /** The NATS of the local host that runs in this folder. */
   readonly host?: Where;
-  /** The table and the bucket of that host. */
+  /** The parts of that host. */
   readonly stack?: LocalStack;
   /** The NATS that `agents.yaml` names, or the usual one. */
   readonly operator: Where;

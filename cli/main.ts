@@ -7,7 +7,10 @@ import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
+import { deadCommand } from "./dead.ts";
+import { doctorCommand } from "./doctor.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { logsCommand } from "./logs.ts";
 import { replyCommand } from "./reply.ts";
 import { statusCommand } from "./status.ts";
 import { stepsCommand } from "./steps.ts";
@@ -32,8 +35,14 @@ function program(): Command {
     artifactCommand(),
     agentsCommand(),
     stepsCommand(),
+    logsCommand(),
+    deadCommand(),
+    doctorCommand(),
   ];
-  for (const verb of verbs) sluice.addCommand(verb.copyInheritedSettings(sluice));
+  for (const verb of verbs) {
+    sluice.addCommand(verb.copyInheritedSettings(sluice));
+    for (const own of verb.commands) own.copyInheritedSettings(sluice);
+  }
   return sluice;
 }
 

@@ -4,7 +4,8 @@ import type { Entry, Head, Kept, StoredEvent } from "../shared/tasks/items.ts";
 import { ValueGone } from "../shared/tasks/values.ts";
 import { readEvent, type TaskEvent } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { type OpenStack, reach } from "./stack.ts";
+import { reach } from "./place.ts";
+import type { OpenStack } from "./stack.ts";
 
 /** What a stack has written down of a task (docs/table.md). */
 export interface TaskRecord {

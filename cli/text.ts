@@ -46,6 +46,11 @@ export function sizeText(bytes: number): string {
   return `${(bytes / divisor).toFixed(1)} ${unit}`;
 }
 
+/** `1 message`, `2 messages`. */
+export function countText(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],

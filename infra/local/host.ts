@@ -35,6 +35,8 @@ export interface Host {
   readonly bucketName: string;
   /** Queue URLs by the queues' names. */
   readonly queueUrls: Readonly<Record<string, string>>;
+  /** The stack's outputs. */
+  readonly outputs: Readonly<Record<string, string>>;
   /** The functions and the processes that run them now. */
   functions(): { readonly name: string; readonly pids: readonly number[] }[];
   /** The processes of the servers that the host runs itself. */
@@ -175,6 +177,7 @@ function hostOf({ closing }: Stage, { stack, queues, dynamodb, nats, endpoints }
     tableName: stack.tables[0]?.name ?? "",
     bucketName: stack.buckets[0] ?? "",
     queueUrls: Object.fromEntries(stack.queues.map(({ name }) => [name, `${queues.queueUrlBase}/${name}`])),
+    outputs: stack.outputs,
     functions: () => Array.from(pools.values(), ({ name, pids }) => ({ name, pids })),
     servers: () => [
       { name: "dynamodb", pid: dynamodb.server.pid },
@@ -199,6 +202,7 @@ function describe({ dataDir, scale }: Stage, { nats, endpoints }: Parts, host: H
     table: host.tableName,
     bucket: host.bucketName,
     queues: host.queueUrls,
+    outputs: host.outputs,
     functions: host.functions(),
     servers: host.servers(),
     timeScale: scale,

@@ -13,6 +13,8 @@ export interface Stack {
   readonly functions: readonly FunctionDeclaration[];
   readonly mappings: readonly MappingDeclaration[];
   readonly schedules: readonly ScheduleDeclaration[];
+  /** The outputs, as CloudFormation would give them. */
+  readonly outputs: Readonly<Record<string, string>>;
 }
 
 export interface TableDeclaration {
@@ -217,6 +219,11 @@ function declarations(assembly: Assembly, queueUrlBase: string): Stack {
     return [schedule(name, arnOf("AWS::Scheduler::Schedule", name), id, rate, Target)];
   }).flat();
 
+  const outputs = Object.entries(assembly.template.Outputs).map(([id, { Value }]) => [
+    id,
+    text.parse(resolveIntrinsics(Value, scope, `Outputs.${id}`)),
+  ]);
+
   return {
     name: assembly.stackName,
     tables: of("AWS::DynamoDB::Table", (name, id) => ({ name, properties: raw(id) })),
@@ -225,6 +232,7 @@ function declarations(assembly: Assembly, queueUrlBase: string): Stack {
     functions,
     mappings,
     schedules: [...rules, ...scheduled],
+    outputs: Object.fromEntries(outputs),
   };
 }
 

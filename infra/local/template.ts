@@ -12,6 +12,7 @@ const resource = z.object({
 const template = z.object({
   Resources: z.record(z.string(), resource),
   Parameters: z.record(z.string(), z.object({ Default: z.unknown() })).default({}),
+  Outputs: z.record(z.string(), z.object({ Value: z.unknown() })).default({}),
 });
 export type Template = z.infer<typeof template>;
 

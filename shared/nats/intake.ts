@@ -24,6 +24,11 @@ export interface IntakeRecord {
   readonly maxReceives: number;
 }
 
+/** A redriven message cannot be decided now: its copy on SQS is the only one, and must stay there. */
+export class NotNow extends Error {
+  override readonly name = "NotNow";
+}
+
 /** The message has crashed its function on every receive before; it goes to the dead-letter queue. */
 export class PoisonMessage extends Error {
   override readonly name = "PoisonMessage";
@@ -35,7 +40,11 @@ export class PoisonMessage extends Error {
  * message comes again by itself. So what SQS delivers a second time has killed its function, and on its last receive
  * it is terminated instead of tried.
  *
+ * Not so a message that was redriven: of it JetStream knows nothing any more. What cannot be decided now fails towards
+ * SQS, which tries it again, and in the end gives it back to the dead letters.
+ *
  * @throws PoisonMessage when the record belongs into the dead-letter queue
+ * @throws NotNow, or what could not be reached, when a redriven message must stay in its queue
  */
 export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<void> {
   const message = forwarded.parse(JSON.parse(record.body));
@@ -48,16 +57,19 @@ export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<vo
       deps.telemetry.warn("a message is terminated", { ...fields(message), reason: verdict.term });
       deps.telemetry.count("MessagesTerminated");
     }
-    // The decision is durable; without the confirmation the message comes again and is answered again.
-    if (!(await settleDelivery(nc, message.ackSubject, verdict))) deps.telemetry.count("AcksUnconfirmed");
+    if (message.redriven && "nakMs" in verdict) throw new NotNow(`${message.subject} is too early`);
+    // The decision is durable; without the confirmation the message comes again and is answered again. Should a
+    // redriven message be unacknowledged still, it is not any more.
+    if (!(await settleDelivery(nc, message.ackSubject, verdict)) && !message.redriven)
+      deps.telemetry.count("AcksUnconfirmed");
   } catch (error) {
-    if (error instanceof PoisonMessage) throw error;
+    if (error instanceof PoisonMessage || message.redriven) throw error;
     await giveBack(deps, message, error);
   }
 }
 
-function fields({ stream, seq, subject, deliveries }: Forwarded): Record<string, unknown> {
-  return { stream, seq, subject, deliveries };
+function fields({ stream, seq, subject, deliveries, redriven }: Forwarded): Record<string, unknown> {
+  return { stream, seq, subject, deliveries, ...(redriven && { redriven }) };
 }
 
 async function giveBack(
@@ -82,7 +94,9 @@ async function bury(
 ): Promise<never> {
   telemetry.error("a message has ended its function on every receive", { ...fields(message), receives });
   telemetry.count("MessagesPoisonous");
-  const reason = `the function died ${receives - 1} times on it`;
+  const reason = message.redriven
+    ? `it was received ${receives - 1} times in vain`
+    : `the function died ${receives - 1} times on it`;
   await settleDelivery(await connection(), message.ackSubject, { term: reason }).catch(() => false);
   throw new PoisonMessage(`${message.stream} ${message.seq}: ${reason}`);
 }

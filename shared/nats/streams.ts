@@ -156,7 +156,7 @@ async function ensureConsumer(
  * acknowledgement asks for (measured with 2.10: 1.5 s for 0.5 s at the second delivery of [1 s, 2 s]). Delays that
  * grow are asked for by whoever gives a message back.
  */
-function consumerSettings(filter: string, timing: Timing) {
+export function consumerSettings(filter: string, timing: Timing) {
   return {
     filter_subject: filter,
     ack_wait: nanos(timing.ackWaitMs),

@@ -22,6 +22,11 @@ export const forwarded = z.object({
   storedAt: z.number(),
   /** The body, when it is clean UTF-8 of at most 48 KB. */
   body: z.string().optional(),
+  /**
+   * Whether it was sent again out of the dead letters (`sluice dead redrive`). JetStream has been told to give it up,
+   * and will not deliver it again: SQS's copy is then the only one.
+   */
+  redriven: z.boolean().optional(),
 });
 export type Forwarded = z.infer<typeof forwarded>;
 

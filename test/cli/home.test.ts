@@ -45,13 +45,16 @@ test("NATS: --nats, then NATS_URL, then the running host, then agents.yaml", (t)
   assert.throws(() => servers({ nats: "http://x" }), /--nats: expected a URL/);
 });
 
-test("a running host tells where its table and its bucket are", (t) => {
+test("a running host tells where its parts are", (t) => {
   const stack = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:2", table: "t", bucket: "b" };
   const of = (told: object) =>
     readHome(
       folder(t, { ".sluice/host.json": JSON.stringify({ pid: process.pid, nats: "nats://a:1", ...told }) }),
     );
-  assert.deepEqual(of(stack).stack, stack);
+  // One that an older version has started tells no outputs.
+  assert.deepEqual(of(stack).stack, { ...stack, pid: process.pid, outputs: {}, timeScale: 1 });
+  const more = { sqs: "http://127.0.0.1:3", outputs: { TableName: "t" }, dataDir: "/d", timeScale: 20 };
+  assert.deepEqual(of({ ...stack, ...more }).stack, { ...stack, ...more, pid: process.pid });
   const { table: _, ...rest } = stack;
   for (const told of [rest, { ...stack, pid: 4194305 }, { ...stack, dynamodb: "here" }])
     assert.equal(of(told).stack, undefined);

@@ -16,6 +16,8 @@ export interface Finished {
 /** A command that runs. */
 export interface Running {
   readonly finished: Promise<Finished>;
+  /** Calls back with what it writes to stdout, as it comes. */
+  onOutput(listener: (text: string) => void): void;
   signal(name: NodeJS.Signals): void;
 }
 
@@ -41,7 +43,11 @@ export function start(
       json: () => lines.map((line): unknown => JSON.parse(line)),
     };
   })();
-  return { finished, signal: (name) => child.kill(name) };
+  return {
+    finished,
+    onOutput: (listener) => void child.stdout.on("data", (chunk: Buffer) => listener(String(chunk))),
+    signal: (name) => child.kill(name),
+  };
 }
 
 /** Runs `./sluice` to its end. */

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
@@ -14,6 +11,7 @@ import { awsSettings } from "../../infra/local/aws.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
 import type { Head } from "../../shared/tasks/items.ts";
+import { playAws } from "../support/aws.ts";
 import { SENDER, type Sluice, startSluice } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
 import { run } from "./run.ts";
@@ -291,71 +289,17 @@ test("a task that nobody knows, a wrong command line, and a host that is not the
   rmSync(elsewhere, { recursive: true });
 });
 
-/** The answer of CloudFormation's DescribeStacks, or its error (API reference). */
-function cloudFormation(
-  stacks: Readonly<Record<string, Readonly<Record<string, string>>>>,
-  body: string,
-): [number, string] {
-  const name = new URLSearchParams(body).get("StackName") ?? "";
-  const outputs = stacks[name];
-  if (outputs === undefined)
-    return [
-      400,
-      `<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code><Message>Stack with id ${name} does not exist</Message></Error></ErrorResponse>`,
-    ];
-  const members = Object.entries(outputs)
-    .map(
-      ([key, value]) => `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`,
-    )
-    .join("");
-  return [
-    200,
-    `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-08-01T12:00:00Z</CreationTime><Outputs>${members}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
-  ];
-}
-
-test("a deployed stack is found by its outputs", async (t) => {
+test("a deployed stack is found by its outputs", async () => {
   const taskId = await asked();
   const { host } = sluice;
-  const stacks = {
-    "sluice-acme": { TableName: host.tableName, BucketName: host.bucketName },
-    other: { Url: "https://x.example" },
+  await using aws = await playAws(host.endpoints);
+  aws.played.stacks["sluice-acme"] = {
+    outputs: { TableName: host.tableName, BucketName: host.bucketName },
   };
-  // All of AWS at one endpoint: CloudFormation is played, the rest are the host's own parts.
-  const aws = createServer(async (request, response) => {
-    const body = await buffer(request);
-    const target = request.headers["x-amz-target"];
-    if (target === undefined) {
-      const [status, xml] = cloudFormation(stacks, body.toString());
-      return void response.writeHead(status, { "content-type": "text/xml" }).end(xml);
-    }
-    const answer = await fetch(host.endpoints.dynamodb, {
-      method: "POST",
-      headers: {
-        "x-amz-target": String(target),
-        "content-type": "application/x-amz-json-1.0",
-        authorization: String(request.headers.authorization),
-        "x-amz-date": String(request.headers["x-amz-date"]),
-      },
-      body,
-    });
-    response
-      .writeHead(answer.status, { "content-type": "application/x-amz-json-1.0" })
-      .end(Buffer.from(await answer.arrayBuffer()));
-  });
-  await once(aws.listen(0, "127.0.0.1"), "listening");
-  t.after(() => aws.close());
-  const address = aws.address();
-  assert.ok(typeof address === "object" && address !== null);
-  const env = {
-    AWS_ENDPOINT_URL: `http://127.0.0.1:${address.port}`,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "local",
-    AWS_SECRET_ACCESS_KEY: "local",
-  };
+  aws.played.stacks.other = { outputs: { Url: "https://x.example" } };
   // Called from a folder in which no host runs.
   const deployed = (task: string, stack: string, more = {}) =>
-    run(["steps", task, "--stack", stack], { cwd: tmpdir(), env: { ...env, ...more } });
+    run(["steps", task, "--stack", stack], { cwd: tmpdir(), env: { ...aws.env, ...more } });
 
   const found = await deployed(taskId, "sluice-acme");
   assert.equal(found.code, 0, found.stderr);

@@ -48,6 +48,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   './sluice ask relay "local-digest Twelve green bottles"': { says: DIGESTED },
   "./sluice ask exec date": { says: /^completed\ndate: exit code 0\n.*UTC/m },
   "./sluice status": { says: /^task_[0-9a-f]{24} +completed +local-(exec|weather) /m },
+  "./sluice doctor": { says: /^ok +NATS: reached (.*\n)*ok +queue work: holds /m },
+  "./sluice dead list": { says: /^no dead letters\n$/ },
   "./sluice ask greeter Ada": {
     says: /^artifact +card\.txt +text\/plain +12 bytes(.*\n)*completed\nHello, Ada!\n$/m,
   },

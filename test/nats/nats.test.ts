@@ -13,6 +13,8 @@ import {
   ensureStreams,
   eventsConsumer,
   getObject,
+  type IntakeDeps,
+  intake,
   nak,
   putObject,
   readBySeq,
@@ -25,6 +27,7 @@ import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const HOUR = 3_600_000;
 const PLAIN = { runtime: "acme-made", delegates: false };
+const silent = { debug() {}, info() {}, warn() {}, error() {}, count() {} };
 let server: TestNats;
 let nc: NatsConnection;
 let jsm: JetStreamManager;
@@ -198,4 +201,46 @@ test("an artifact is stored once, with its media type, and comes back whole", as
   const empty = { ...object, key: "tasks/task_1/artifact-3/empty", bytes: new Uint8Array() };
   await putObject(nc, { ...empty, digest: `sha256:${createHash("sha256").digest("hex")}` });
   assert.equal((await getObject(nc, empty.key))?.length, 0);
+});
+
+test("a redriven message that cannot be decided now stays in its queue, for JetStream has given it up", async () => {
+  const message = {
+    stream: "A2A_TASKS",
+    consumer: "c",
+    seq: 1,
+    ackSubject: "nobody.acks",
+    subject: "a2a.v1.task.a.b.m",
+    headers: {},
+    deliveries: 5,
+    storedAt: Date.now(),
+    body: "{}",
+  };
+  const taken = (redriven: boolean, decide: IntakeDeps["decide"], receives = 1) =>
+    intake(
+      {
+        connection: async () => nc,
+        telemetry: silent,
+        timing: timing(),
+        decide,
+        decided: async () => false,
+      },
+      {
+        body: JSON.stringify({ ...message, ...(redriven && { redriven }) }),
+        receives,
+        maxReceives: 5,
+      },
+    );
+  const tooEarly = async () => ({ nakMs: 1_000 });
+  const unreachable = async () => {
+    throw new TypeError("the table is out of reach");
+  };
+  await taken(false, tooEarly);
+  await taken(false, unreachable);
+  await assert.rejects(taken(true, tooEarly), { name: "NotNow" });
+  await assert.rejects(taken(true, unreachable), { name: "TypeError" });
+  await taken(true, async () => ({ ack: true }));
+  await taken(true, tooEarly, 5).then(
+    () => assert.fail("it belongs to the dead letters"),
+    (error: Error) => assert.match(error.message, /it was received 4 times in vain/),
+  );
 });

@@ -1,0 +1,70 @@
+import { Command, InvalidArgumentError } from "commander";
+import * as z from "zod";
+import { DATA_FOLDER, stack } from "./options.ts";
+
+/** What every verb of `dead` takes. */
+const options = z.object({
+  stack: z.string().optional(),
+  dataFolder: z.string().optional(),
+  queue: z.string().optional(),
+  json: z.boolean().default(false),
+  all: z.boolean().default(false),
+  yes: z.boolean().default(false),
+});
+export type DeadOptions = z.infer<typeof options>;
+
+type Verb = (id: string | undefined, given: DeadOptions) => Promise<number>;
+
+export function deadCommand(): Command {
+  return new Command("dead")
+    .description("what nobody could take: look at dead letters, send them back, drop them")
+    .addCommand(
+      verb("list", "show all dead letters, and why they died", async () => {
+        const { list } = await import("./dead/list.ts");
+        return (_, given) => list(given);
+      }),
+    )
+    .addCommand(
+      verb("show", "show all that is known of one", async () => {
+        const { show } = await import("./dead/show.ts");
+        return (id = "", given) => show(id, given);
+      }).argument("<id>", "its id, or how it begins", letterId),
+    )
+    .addCommand(
+      verb("redrive", "send one, or all, back to where it came from", async () => {
+        const { redriveSome } = await import("./dead/settle.ts");
+        return redriveSome;
+      })
+        .argument("[id]", "its id", letterId)
+        .option("--all", "all of them, or all of --queue"),
+    )
+    .addCommand(
+      verb("drop", "delete one, or all, for good", async () => {
+        const { dropSome } = await import("./dead/settle.ts");
+        return dropSome;
+      })
+        .argument("[id]", "its id", letterId)
+        .option("--all", "all of them, or all of --queue")
+        .option("--yes", "do not ask"),
+    );
+}
+
+/** @param load the clients of AWS take long to load, and no other verb needs them */
+function verb(name: string, description: string, load: () => Promise<Verb>): Command {
+  return new Command(name)
+    .description(description)
+    .option("--queue <name>", "only of this queue, such as tasks")
+    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...DATA_FOLDER)
+    .option("--json", "one JSON object a line, for programs")
+    .action(async (...given: unknown[]) => {
+      // commander gives the arguments, then the options, then the command.
+      const id = given.length > 2 ? z.string().optional().parse(given[0]) : undefined;
+      process.exitCode = await (await load())(id, options.parse(given.at(-2)));
+    });
+}
+
+function letterId(text: string): string {
+  if (/^[A-Za-z0-9-]{1,100}$/.test(text)) return text;
+  throw new InvalidArgumentError("Expected a dead letter's id: 1 to 100 of A-Z, a-z, 0-9 and -.");
+}

@@ -1,0 +1,72 @@
+import { Command } from "commander";
+import * as z from "zod";
+import type { Finding, Level } from "./doctor/finding.ts";
+import { CliError, EXIT } from "./errors.ts";
+import type { Home } from "./home.ts";
+import { findNats } from "./nats.ts";
+import { common, stack, withCommon } from "./options.ts";
+import { type Output, processOutput } from "./output.ts";
+import type { Place } from "./place.ts";
+import { currentHome } from "./session.ts";
+
+const options = common.extend({ stack: z.string().optional() });
+type Options = z.infer<typeof options>;
+
+export function doctorCommand(): Command {
+  return withCommon(new Command("doctor"))
+    .description("look whether everything is as it should be, and say what to do; nothing is changed")
+    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .action(async (given: unknown) => {
+      process.exitCode = await doctor(options.parse(given));
+    });
+}
+
+async function doctor(given: Options): Promise<number> {
+  const out = processOutput(given.json);
+  // The clients of AWS take long to load.
+  const { examineAll } = await import("./doctor/examine.ts");
+  const home = currentHome(given.dataFolder);
+  out.waitingFor("looking");
+  const { place, findings: none } = await placeOf(home, given);
+  // A deployed stack's NATS is that of agents.yaml, whatever runs here.
+  const { host: _, ...elsewhere } = home;
+  const where = findNats(
+    given,
+    given.dataFolder === undefined ? process.env : {},
+    place?.deployed ? elsewhere : home,
+  );
+  const findings = [...none, ...(await examineAll(home, place, where))];
+  out.done();
+  for (const finding of findings) tell(out, finding);
+  out.line(summary(findings));
+  return findings.some(({ level }) => level === "wrong") ? EXIT.failed : EXIT.ok;
+}
+
+async function placeOf(
+  home: Home,
+  { stack: name }: Options,
+): Promise<{ place?: Place; findings: readonly Finding[] }> {
+  const [{ findPlace }, { wrong }] = await Promise.all([import("./place.ts"), import("./doctor/finding.ts")]);
+  try {
+    return { place: await findPlace(home, name), findings: [] };
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
+    const todo = name === undefined ? "npm start" : "see that region and credentials of AWS are right";
+    return { findings: [wrong("stack", error.message, todo)] };
+  }
+}
+
+function tell(out: Output, { level, part, says, todo }: Finding): void {
+  const { green, yellow, red, dim } = out.colours;
+  const shade = { ok: green, warning: yellow, wrong: red }[level];
+  out.record({ level, part, says, todo: todo ?? null });
+  out.line(`${shade(level.padEnd(7))}  ${part}: ${says}`);
+  if (todo !== undefined) out.line(`         ${dim("→")} ${todo}`);
+}
+
+function summary(findings: readonly Finding[]): string {
+  const count = (level: Level) => findings.filter((finding) => finding.level === level).length;
+  const [wrongs, warnings] = [count("wrong"), count("warning")];
+  if (wrongs + warnings === 0) return "\nall is well";
+  return `\n${wrongs} wrong, ${warnings} ${warnings === 1 ? "warning" : "warnings"}`;
+}

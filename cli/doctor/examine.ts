@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { loadAgents } from "../../shared/config/load-agents.ts";
+import { timing } from "../../shared/config/timing.ts";
+import type { PulledRuntime } from "../../shared/nats/streams.ts";
+import { type Resource, resourcesOf } from "../deployed.ts";
+import type { Home, Where } from "../home.ts";
+import type { Place } from "../place.ts";
+import { clockFinding } from "./clock.ts";
+import { examine, type Finding, ok } from "./finding.ts";
+import { checkFunctions, checkSchedules } from "./functions.ts";
+import { checkNats } from "./nats.ts";
+import { checkQueues } from "./queues.ts";
+import { checkSecrets, inSecretsManager } from "./secrets.ts";
+import { checkBucket, checkTable } from "./storage.ts";
+import { nodeFinding, sluiceFinding, stackFinding } from "./versions.ts";
+
+/** Looks at everything there is, and changes nothing. */
+export async function examineAll(
+  home: Home,
+  place: Place | undefined,
+  where: Where,
+): Promise<readonly Finding[]> {
+  const agents = await agentsOf(home);
+  const credentials = place?.deployed === undefined ? where.credentials : home.operator.credentials;
+  const found = await Promise.all([
+    agents.findings,
+    examine("credentials", "see that nats.credentials of agents.yaml names what it should", () =>
+      checkSecrets(credentials, place?.deployed !== undefined, inSecretsManager),
+    ),
+    checkNats(where, { runtimes: agents.runtimes, timing: timing(place?.local?.timeScale) }),
+    ...(place === undefined ? [] : [checkPlace(place)]),
+  ]);
+  return [nodeFinding(process.version), ...found.flat()];
+}
+
+/** The hosted agents, as the files of this folder have them. */
+async function agentsOf(
+  home: Home,
+): Promise<{ readonly runtimes: readonly PulledRuntime[]; readonly findings: readonly Finding[] }> {
+  let runtimes: PulledRuntime[] = home.agents.map((id) => ({
+    runtime: `${home.deployment}-${id}`,
+    delegates: false,
+  }));
+  const findings = await examine("agents", "mend what it names, and look again", async () => {
+    const agents = await loadAgents(join(home.folder, "agents"));
+    const { deployment } = readAgentsYaml(join(home.folder, "agents.yaml"), agents);
+    runtimes = deployment.agents.map(({ runtime, policy }) => ({
+      runtime,
+      delegates: policy.delegateTargets.length > 0,
+    }));
+    return [ok("agents", `${runtimes.length} in ${home.folder}`)];
+  });
+  return { runtimes, findings };
+}
+
+async function checkPlace(place: Place): Promise<readonly Finding[]> {
+  const { deployed, local } = place;
+  const allow = (actions: string) =>
+    local === undefined
+      ? `allow ${actions}, and see that the region is right`
+      : "start the local host again: npm start";
+  const found = await Promise.all([
+    examine("table", allow("dynamodb:DescribeTable"), () => checkTable(place)),
+    examine("bucket", allow("s3:ListBucket"), () => checkBucket(place)),
+    checkQueues(place),
+    ...(deployed === undefined ? [] : [checkDeployed(deployed.name)]),
+  ]);
+  return [
+    ...(local === undefined ? [] : [ok("local host", `runs as process ${local.pid}`)]),
+    ...(deployed === undefined ? [] : [stackFinding(deployed)]),
+    ...(deployed?.aheadMs === undefined ? [] : [clockFinding("AWS", deployed.aheadMs)]),
+    sluiceFinding(place, manifest.version),
+    ...found.flat(),
+  ];
+}
+
+/** What the local host runs for as long as it runs itself, and AWS can be told to run or not. */
+async function checkDeployed(name: string): Promise<readonly Finding[]> {
+  let resources: readonly Resource[] = [];
+  const trouble = await examine("stack's resources", "allow cloudformation:ListStackResources", async () => {
+    resources = await resourcesOf(name);
+    return [];
+  });
+  const found = await Promise.all([checkFunctions(resources), checkSchedules(resources)]);
+  return [...trouble, ...found.flat()];
+}
