@@ -8,6 +8,7 @@ import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { keepRun } from "../support/kept-run.ts";
 import { readHistory } from "./history.ts";
 import { MUTATIONS, type Mutation } from "./mutations.ts";
 import { INVARIANTS, STEPS, WITNESSES } from "./plan.ts";
@@ -41,6 +42,10 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 function tell({ trace, replay }: Explored): void {
   for (const line of readHistory(trace ?? '{"states":[]}')) console.log(`  ${line}`);
   console.log(`  replay: ${replay}`);
+}
+
+function keep(name: string, what: string, outcome: string): void {
+  keepRun("model", name, { seed, what, outcome });
 }
 
 /** Does jobs, as many at once as there are processors. */
@@ -80,11 +85,17 @@ async function check(): Promise<boolean> {
   console.log(`seed ${seed}, ${histories} histories`);
   for (const [name, count] of met) console.log(`  ${name.padEnd(26)} reached in ${count}`);
   if (violation !== undefined) {
+    keep("invariants", `${histories} histories`, `broken: ${violation.broken.join(", ")}`);
     console.log(`broken: ${violation.broken.join(", ")}`);
     tell(violation);
     return false;
   }
   const missed = [...met].filter(([, count]) => count === 0).map(([name]) => name);
+  keep(
+    "invariants",
+    `${histories} histories`,
+    missed.length === 0 ? `hold: ${INVARIANTS.join(", ")}` : `never reached: ${missed.join(", ")}`,
+  );
   console.log(missed.length === 0 ? `hold: ${INVARIANTS.join(", ")}` : `never reached: ${missed.join(", ")}`);
   return missed.length === 0;
 }
@@ -97,9 +108,9 @@ async function checkMutations(): Promise<boolean> {
     if (caught === undefined) missed.push(mutation.name);
   });
   await parallel(jobs.values());
-  console.log(
-    `seed ${seed}: ${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations are caught`,
-  );
+  const outcome = `${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations are caught`;
+  keep("mutations", "each mutation against its invariant", [outcome, ...missed].join("; not caught: "));
+  console.log(`seed ${seed}: ${outcome}`);
   if (missed.length > 0) console.log(`not caught: ${missed.join(", ")}`);
   return missed.length === 0;
 }

@@ -3,8 +3,10 @@
  * `npm run simulate -- --replay CHOICES`; see docs/simulation.md.
  */
 import { randomInt } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { keepRun } from "../support/kept-run.ts";
 import { readChoices } from "./choices.ts";
 import { explore } from "./explore.ts";
 import { narrate, smallest } from "./report.ts";
@@ -50,7 +52,7 @@ async function search({
   minutes,
   histories,
   seed = randomInt(MAX_SEED),
-  threads,
+  threads = availableParallelism(),
   brief,
 }: z.infer<typeof options>): Promise<void> {
   if (!brief) say(`seed ${seed}`);
@@ -60,7 +62,7 @@ async function search({
     histories: histories ?? Number.MAX_SAFE_INTEGER,
     forMs:
       minutes === undefined && histories !== undefined ? Number.MAX_SAFE_INTEGER : (minutes ?? 1) * MINUTE_MS,
-    ...(threads !== undefined && { threads }),
+    threads,
     progress: (played, seconds) => {
       if (brief || seconds < shown + PROGRESS_S) return;
       shown = seconds;
@@ -76,6 +78,8 @@ async function search({
   say(
     `${explored.histories} histories, ${steps} things that happened, in ${seconds.toFixed(1)} s: ${each} histories a second`,
   );
+  const kept = { seed, threads, histories: explored.histories, steps, seconds };
+  keepRun("simulation", `seed-${seed}`, { ...kept, broken: found?.violation.invariant });
   if (found === undefined) return say("no invariant is broken");
   process.exitCode = 1;
   say(`history ${found.history} of seed ${seed} breaks ${found.violation.invariant}; it is made small …\n`);

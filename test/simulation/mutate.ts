@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { keepRun } from "../support/kept-run.ts";
 import { inCopy, type Patch, readPatches } from "../support/patches.ts";
 import { INVARIANTS } from "./invariants.ts";
 
@@ -105,6 +106,7 @@ async function main(): Promise<void> {
     const caught = await search(mutation, { seed, seconds });
     if (caught.invariant === undefined || !mutation.breaks.includes(caught.invariant)) missed++;
     process.stdout.write(`${row(mutation, caught)}\n`);
+    keepRun("mutations", mutation.name, { name: mutation.name, ...caught });
   }
   process.stdout.write(
     `${mutations.length - missed} of ${mutations.length} mutations caught as expected (seed ${seed})\n`,
