@@ -6,9 +6,9 @@
  */
 import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { keepRun } from "../support/kept-run.ts";
+import { positive, readOptions, seedNumber } from "../support/options.ts";
 import { readHistory } from "./history.ts";
 import { MUTATIONS, type Mutation } from "./mutations.ts";
 import { INVARIANTS, STEPS, WITNESSES } from "./plan.ts";
@@ -21,21 +21,13 @@ const MIN_RUNS = 6;
 /** Runs in which a mutation must be caught. */
 const MAX_RUNS = 8;
 
-const { minutes, seed, mutations } = z
-  .object({
-    minutes: z.coerce.number().positive(),
-    seed: z.coerce.number().int().min(0),
-    mutations: z.boolean(),
-  })
-  .parse(
-    parseArgs({
-      options: {
-        minutes: { type: "string", default: "2" },
-        seed: { type: "string", default: String(randomInt(1_000_000_000)) },
-        mutations: { type: "boolean", default: false },
-      },
-    }).values,
-  );
+const {
+  options: { minutes, seed, mutations },
+} = readOptions(z.object({ minutes: positive, seed: seedNumber, mutations: z.boolean() }), {
+  minutes: { type: "string", default: "2" },
+  seed: { type: "string", default: String(randomInt(1_000_000_000)) },
+  mutations: { type: "boolean", default: false },
+});
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 

@@ -125,12 +125,12 @@ function historyOf(task: TaskRecord): string[] {
   ];
 }
 
-/** Keeps a run's outcome; gives the file. */
-export function keep(outcome: Outcome): string {
+/** Keeps a run's outcome under a name; gives the file. */
+export function keep(outcome: Outcome, name: string): string {
   const { ledger, ...rest } = outcome;
   const ends = Object.fromEntries(counted(ledger.tasks.map(endOf)));
   const suspects = new Set(outcome.violations.map(({ taskId }) => taskId));
   const tasks = ledger.tasks.filter(({ taskId }) => suspects.has(taskId));
   const kept = { ...rest, tasks: ledger.tasks.length, ends, dead: ledger.dead, suspects: tasks };
-  return keepRun("faults", `seed-${outcome.seed}`, kept);
+  return keepRun("faults", name, kept);
 }
