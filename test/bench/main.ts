@@ -2,9 +2,9 @@
  * Measures the product on this machine: `npm run bench` runs all programs, `npm run bench -- steps` one of them. They
  * print tables and judge nothing (docs/benchmarks.md).
  */
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { count, positive, readOptions, refuse } from "../support/options.ts";
 import { benchCold } from "./cold.ts";
 import { benchEngines } from "./engines.ts";
 import { benchFloor } from "./floor.ts";
@@ -15,19 +15,17 @@ import { benchProfile } from "./profile.ts";
 import { benchSteps } from "./steps.ts";
 import { benchTasks } from "./tasks.ts";
 
-const count = z.coerce.number().int().min(1);
-const share = z.coerce.number().positive();
-const options = z.object({
+const schema = z.object({
   tasks: count,
   "in-flight": count,
   steps: count,
-  rounds: z.union([z.undefined(), count]).optional(),
+  rounds: count.optional(),
   seconds: count,
-  share,
+  share: positive,
 });
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
+const { options, names: asked } = readOptions(
+  schema,
+  {
     tasks: { type: "string", default: "200" },
     "in-flight": { type: "string", default: "64" },
     steps: { type: "string", default: "3000" },
@@ -35,8 +33,9 @@ const { values, positionals } = parseArgs({
     seconds: { type: "string", default: "12" },
     share: { type: "string", default: "1" },
   },
-});
-const { tasks, "in-flight": inFlight, steps, rounds, seconds, share: of } = options.parse(values);
+  true,
+);
+const { tasks, "in-flight": inFlight, steps, rounds, seconds, share: of } = options;
 
 const programs: Readonly<Record<string, () => Promise<void>>> = {
   tasks: () => benchTasks({ tasks, inFlight }),
@@ -49,10 +48,9 @@ const programs: Readonly<Record<string, () => Promise<void>>> = {
   floor: () => benchFloor({ rounds: rounds ?? 3, share: of }),
 };
 
-const names = positionals.length > 0 ? positionals : Object.keys(programs);
+const names = asked.length > 0 ? asked : Object.keys(programs);
 for (const name of names)
-  if (programs[name] === undefined)
-    throw new Error(`${name}: expected one of ${Object.keys(programs).join(", ")}`);
+  if (!Object.hasOwn(programs, name)) refuse(`${name}: expected one of ${Object.keys(programs).join(", ")}`);
 process.env.NATS_SERVER_BIN ??= await findNatsServer(say);
 for (const name of names) {
   console.log(`\n# ${name}\n`);

@@ -39,7 +39,7 @@ test("a plan of six minutes has a broker's restart that takes longer than every 
 test("a short fault run ends clean", async (t) => {
   const outcome = await faultRun({ ...SHORT, seed: 1, say: () => {} });
   for (const line of summary(outcome)) t.diagnostic(line);
-  const again = `npm run faults -- --replay ${keep(outcome)}`;
+  const again = `npm run faults -- --replay ${keep(outcome, `short-${outcome.seed}`)}`;
   assert.deepEqual(outcome.violations, [], `${again}\n${complaints(outcome).join("\n")}`);
   assert.deepEqual(outcome.troubled, [], again);
   assert.ok(outcome.ledger.tasks.length >= 40);

@@ -6,8 +6,9 @@
  */
 import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import * as z from "zod";
+import { keepRun } from "../support/kept-run.ts";
+import { positive, readOptions, seedNumber } from "../support/options.ts";
 import { readHistory } from "./history.ts";
 import { MUTATIONS, type Mutation } from "./mutations.ts";
 import { INVARIANTS, STEPS, WITNESSES } from "./plan.ts";
@@ -20,27 +21,23 @@ const MIN_RUNS = 6;
 /** Runs in which a mutation must be caught. */
 const MAX_RUNS = 8;
 
-const { minutes, seed, mutations } = z
-  .object({
-    minutes: z.coerce.number().positive(),
-    seed: z.coerce.number().int().min(0),
-    mutations: z.boolean(),
-  })
-  .parse(
-    parseArgs({
-      options: {
-        minutes: { type: "string", default: "2" },
-        seed: { type: "string", default: String(randomInt(1_000_000_000)) },
-        mutations: { type: "boolean", default: false },
-      },
-    }).values,
-  );
+const {
+  options: { minutes, seed, mutations },
+} = readOptions(z.object({ minutes: positive, seed: seedNumber, mutations: z.boolean() }), {
+  minutes: { type: "string", default: "2" },
+  seed: { type: "string", default: String(randomInt(1_000_000_000)) },
+  mutations: { type: "boolean", default: false },
+});
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 function tell({ trace, replay }: Explored): void {
   for (const line of readHistory(trace ?? '{"states":[]}')) console.log(`  ${line}`);
   console.log(`  replay: ${replay}`);
+}
+
+function keep(name: string, what: string, outcome: string): void {
+  keepRun("model", name, { seed, what, outcome });
 }
 
 /** Does jobs, as many at once as there are processors. */
@@ -80,11 +77,17 @@ async function check(): Promise<boolean> {
   console.log(`seed ${seed}, ${histories} histories`);
   for (const [name, count] of met) console.log(`  ${name.padEnd(26)} reached in ${count}`);
   if (violation !== undefined) {
+    keep("invariants", `${histories} histories`, `broken: ${violation.broken.join(", ")}`);
     console.log(`broken: ${violation.broken.join(", ")}`);
     tell(violation);
     return false;
   }
   const missed = [...met].filter(([, count]) => count === 0).map(([name]) => name);
+  keep(
+    "invariants",
+    `${histories} histories`,
+    missed.length === 0 ? `hold: ${INVARIANTS.join(", ")}` : `never reached: ${missed.join(", ")}`,
+  );
   console.log(missed.length === 0 ? `hold: ${INVARIANTS.join(", ")}` : `never reached: ${missed.join(", ")}`);
   return missed.length === 0;
 }
@@ -97,9 +100,9 @@ async function checkMutations(): Promise<boolean> {
     if (caught === undefined) missed.push(mutation.name);
   });
   await parallel(jobs.values());
-  console.log(
-    `seed ${seed}: ${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations are caught`,
-  );
+  const outcome = `${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations are caught`;
+  keep("mutations", "each mutation against its invariant", [outcome, ...missed].join("; not caught: "));
+  console.log(`seed ${seed}: ${outcome}`);
   if (missed.length > 0) console.log(`not caught: ${missed.join(", ")}`);
   return missed.length === 0;
 }

@@ -3,8 +3,9 @@
  * faults that were found pass, then brings back one fault at a time, in a copy of the project, and sees its test fail;
  * see docs/regressions.md.
  */
-import { parseArgs } from "node:util";
+import * as z from "zod";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
+import { orRefuse, readOptions } from "../support/options.ts";
 import { inCopy } from "../support/patches.ts";
 import { digestOf, type Regression, readRegressions } from "./regressions.ts";
 import { type Ended, runTests } from "./run-tests.ts";
@@ -14,13 +15,14 @@ const MAX_WHY = 70;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
-const { values, positionals } = parseArgs({
-  options: { quick: { type: "boolean" } },
-  allowPositionals: true,
-});
-const regressions = readRegressions(positionals);
+const { options, names } = readOptions(
+  z.object({ quick: z.boolean().default(false) }),
+  { quick: { type: "boolean" } },
+  true,
+);
+const regressions = orRefuse("NAME", () => readRegressions(names));
 process.env.NATS_SERVER_BIN = await findNatsServer(say);
-const broken = values.quick === true ? new Set<string>() : await failingAnyway(regressions);
+const broken = options.quick ? new Set<string>() : await failingAnyway(regressions);
 let failed = 0;
 for (const [index, regression] of regressions.entries()) {
   const seen = await see(regression, broken.has(regression.name));

@@ -4,7 +4,9 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import * as z from "zod";
 import { RESULTS, type Recorded, recorded } from "../bench/recording.ts";
+import { readOptions } from "../support/options.ts";
 import { checkSections } from "./checks.ts";
 import { markdownTable } from "./markdown.ts";
 import { plotsOf } from "./plots.ts";
@@ -25,6 +27,7 @@ const TITLES: readonly (readonly [name: string, title: string])[] = [
   ["profile", "Where the time goes"],
 ];
 
+readOptions(z.object({}), {});
 const runs = new Map(
   (existsSync(RESULTS) ? readdirSync(RESULTS) : [])
     .filter((file) => file.endsWith(".json"))

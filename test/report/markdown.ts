@@ -1,6 +1,6 @@
 import { short } from "../bench/print.ts";
 
-type Cell = string | number | null;
+export type Cell = string | number | null;
 
 /** A table in Markdown; columns of numbers to the right. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly Cell[])[]): string[] {

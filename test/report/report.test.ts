@@ -26,16 +26,23 @@ test("checks that have left no file are said to be missing; of others each file 
   try {
     mkdirSync(join(cache, "faults"));
     const run = {
-      seed: 7,
-      violations: [],
-      ends: { completed: 12, failed: 1 },
-      plan: [{}, {}],
-      deep: { a: { b: 1 } },
+      ...{ at: "2026-08-01T12:00:00.000Z", seed: 7, lengthMs: 360_000, tookMs: 380_400 },
+      ...{ tasks: 20, kills: 3, late: [], dead: [{}], violations: [] },
+      toll: { "kill -9 work": 3, "nats drop": 4, "left out: nobody there": 9 },
     };
-    writeFileSync(join(cache, "faults/seed-7.json"), JSON.stringify(run));
-    const text = checkSections(cache).join("\n");
-    assert.match(text, /\| seed-7 \| [\d:T-]+ \| 7 \| 0 \| 12 completed, 1 failed \| 2 \|/);
-    assert.equal(text.split("Not run on this machine").length - 1, 2);
+    const keep = (name: string, of: object) =>
+      writeFileSync(join(cache, `faults/${name}.json`), JSON.stringify(of));
+    keep("seed-7", run);
+    keep("seed-10", { ...run, seed: 10 });
+    keep("short", { ...run, lengthMs: 12_000 });
+    const lines = checkSections(cache);
+    const row = (first: string) => lines.filter((line) => line.startsWith(`| ${first}`));
+    assert.deepEqual(row("2026-08-01T12:00"), [
+      "| 2026-08-01T12:00 | 7 | 6 | 20 | 3 | 4 | 0 | 1 | 0 | 380 |",
+      "| 2026-08-01T12:00 | 10 | 6 | 20 | 3 | 4 | 0 | 1 | 0 | 380 |",
+    ]);
+    assert.deepEqual(row("all"), ["| all |  |  | 40 | 6 | 8 |  |  | 0 |  |"]);
+    assert.equal(lines.join("\n").split("Not run on this machine").length - 1, 3);
   } finally {
     rmSync(cache, { recursive: true });
   }

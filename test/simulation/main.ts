@@ -3,8 +3,10 @@
  * `npm run simulate -- --replay CHOICES`; see docs/simulation.md.
  */
 import { randomInt } from "node:crypto";
-import { parseArgs } from "node:util";
+import { availableParallelism } from "node:os";
 import * as z from "zod";
+import { keepRun } from "../support/kept-run.ts";
+import { count, orRefuse, positive, readOptions, seedNumber } from "../support/options.ts";
 import { readChoices } from "./choices.ts";
 import { explore } from "./explore.ts";
 import { narrate, smallest } from "./report.ts";
@@ -14,45 +16,39 @@ const MAX_SEED = 2 ** 32;
 /** How often the progress is shown, in seconds. */
 const PROGRESS_S = 5;
 
-const number = (what: string) =>
-  z.coerce.number({ error: `--${what}: expected a number` }).min(0, `--${what}: expected a number from 0`);
-const options = z.object({
-  minutes: number("minutes").optional(),
-  histories: number("histories").pipe(z.int()).optional(),
-  seed: number("seed").pipe(z.int()).optional(),
-  threads: number("threads").pipe(z.int().min(1)).optional(),
-  replay: z.string().optional(),
+const schema = z.object({
+  minutes: positive.optional(),
+  histories: count.optional(),
+  seed: seedNumber.optional(),
+  threads: count.optional(),
+  replay: z.string().min(1, "expected the choices of a history").optional(),
   brief: z.boolean().default(false),
 });
 
 const text = { type: "string" } as const;
-const { values } = parseArgs({
-  options: {
-    minutes: text,
-    histories: text,
-    seed: text,
-    threads: text,
-    replay: text,
-    brief: { type: "boolean" },
-  },
+const { options } = readOptions(schema, {
+  minutes: text,
+  histories: text,
+  seed: text,
+  threads: text,
+  replay: text,
+  brief: { type: "boolean" },
 });
-const asked = options.safeParse(values);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-if (!asked.success) {
-  say(z.prettifyError(asked.error));
-  process.exitCode = 2;
-} else if (asked.data.replay !== undefined) {
-  if (!(await narrate(readChoices(asked.data.replay), say))) process.exitCode = 1;
-} else await search(asked.data);
+if (options.replay !== undefined) {
+  const { replay } = options;
+  const choices = orRefuse("--replay", () => readChoices(replay));
+  if (!(await narrate(choices, say))) process.exitCode = 1;
+} else await search(options);
 
 async function search({
   minutes,
   histories,
   seed = randomInt(MAX_SEED),
-  threads,
+  threads = availableParallelism(),
   brief,
-}: z.infer<typeof options>): Promise<void> {
+}: z.infer<typeof schema>): Promise<void> {
   if (!brief) say(`seed ${seed}`);
   let shown = 0;
   const explored = await explore({
@@ -60,7 +56,7 @@ async function search({
     histories: histories ?? Number.MAX_SAFE_INTEGER,
     forMs:
       minutes === undefined && histories !== undefined ? Number.MAX_SAFE_INTEGER : (minutes ?? 1) * MINUTE_MS,
-    ...(threads !== undefined && { threads }),
+    threads,
     progress: (played, seconds) => {
       if (brief || seconds < shown + PROGRESS_S) return;
       shown = seconds;
@@ -76,6 +72,8 @@ async function search({
   say(
     `${explored.histories} histories, ${steps} things that happened, in ${seconds.toFixed(1)} s: ${each} histories a second`,
   );
+  const kept = { seed, threads, histories: explored.histories, steps, seconds };
+  keepRun("simulation", `seed-${seed}`, { ...kept, broken: found?.violation.invariant });
   if (found === undefined) return say("no invariant is broken");
   process.exitCode = 1;
   say(`history ${found.history} of seed ${seed} breaks ${found.violation.invariant}; it is made small …\n`);

@@ -6,8 +6,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import * as z from "zod";
+import { keepRun } from "../support/kept-run.ts";
+import { orRefuse, positive, readOptions, seedNumber } from "../support/options.ts";
 import { inCopy, type Patch, readPatches } from "../support/patches.ts";
 import { INVARIANTS } from "./invariants.ts";
 
@@ -93,21 +94,18 @@ if (import.meta.main) await main();
 
 async function main(): Promise<void> {
   const text = { type: "string" } as const;
-  const { values, positionals } = parseArgs({
-    options: { seed: text, seconds: text },
-    allowPositionals: true,
-  });
-  const seed = Number(values.seed ?? SEED);
-  const seconds = Number(values.seconds ?? SECONDS);
-  const mutations = readMutations(positionals);
+  const schema = z.object({ seed: seedNumber.default(SEED), seconds: positive.default(SECONDS) });
+  const { options, names } = readOptions(schema, { seed: text, seconds: text }, true);
+  const mutations = orRefuse("NAME", () => readMutations(names));
   let missed = 0;
   for (const mutation of mutations) {
-    const caught = await search(mutation, { seed, seconds });
+    const caught = await search(mutation, options);
     if (caught.invariant === undefined || !mutation.breaks.includes(caught.invariant)) missed++;
     process.stdout.write(`${row(mutation, caught)}\n`);
+    keepRun("mutations", mutation.name, { name: mutation.name, ...caught });
   }
   process.stdout.write(
-    `${mutations.length - missed} of ${mutations.length} mutations caught as expected (seed ${seed})\n`,
+    `${mutations.length - missed} of ${mutations.length} mutations caught as expected (seed ${options.seed})\n`,
   );
   if (missed > 0) process.exitCode = 1;
 }

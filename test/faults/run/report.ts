@@ -1,7 +1,6 @@
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { table } from "../../../cli/table.ts";
-import { ROOT } from "../../../infra/bundle.ts";
+import { keepRun } from "../../support/kept-run.ts";
 import { inWords, toldOf } from "./checks/events.ts";
 import type { LateRun } from "./checks/journal.ts";
 import { linesWith } from "./collect.ts";
@@ -126,16 +125,12 @@ function historyOf(task: TaskRecord): string[] {
   ];
 }
 
-/** Keeps a run's outcome; gives the file. */
-export function keep(outcome: Outcome): string {
-  const folder = join(ROOT, ".cache/faults");
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, `seed-${outcome.seed}.json`);
+/** Keeps a run's outcome under a name; gives the file. */
+export function keep(outcome: Outcome, name: string): string {
   const { ledger, ...rest } = outcome;
   const ends = Object.fromEntries(counted(ledger.tasks.map(endOf)));
   const suspects = new Set(outcome.violations.map(({ taskId }) => taskId));
   const tasks = ledger.tasks.filter(({ taskId }) => suspects.has(taskId));
   const kept = { ...rest, tasks: ledger.tasks.length, ends, dead: ledger.dead, suspects: tasks };
-  writeFileSync(file, `${JSON.stringify(kept, null, 1)}\n`);
-  return file;
+  return keepRun("faults", name, kept);
 }
