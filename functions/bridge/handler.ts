@@ -6,7 +6,7 @@ import type { Context } from "aws-lambda";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
-import { NatsLink } from "../../shared/nats/index.ts";
+import { clientName, NatsLink } from "../../shared/nats/index.ts";
 import { createTelemetry, publishMetrics } from "../../shared/telemetry/index.ts";
 import { runBridge } from "./bridge.ts";
 
@@ -17,7 +17,7 @@ const config = parseDeployment(deployment);
 const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
 const telemetry = createTelemetry();
 const deps = {
-  link: new NatsLink({ ...natsAccess(config, process.env), name: `sluice-${config.deployment}-bridge` }),
+  link: new NatsLink({ ...natsAccess(config, process.env), name: clientName(config.deployment, "bridge") }),
   sqs: new SQSClient({
     maxAttempts: 2,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
