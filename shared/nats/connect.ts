@@ -140,6 +140,11 @@ export class NatsLink {
     return this.#connection !== undefined && !this.#connection.isClosed() && !this.#disconnected;
   }
 
+  /** Whether there is none, or one that will not be restored: only {@link get} makes another. */
+  get closed(): boolean {
+    return this.#connection?.isClosed() ?? true;
+  }
+
   /**
    * Calls back each time that the connection is lost, before it is restored.
    *

@@ -12,9 +12,9 @@ import {
 } from "@nats-io/jwt";
 import { startNats, type TestNats } from "./nats-server.ts";
 
-/** A nats-server with a configuration of its own, which may be replaced while it runs. */
+/** A nats-server with a configuration of its own. */
 export interface ConfiguredNats extends TestNats {
-  /** Puts another configuration in its place. */
+  /** Starts it again with another configuration. */
   reconfigure(config: object): Promise<void>;
 }
 
@@ -22,6 +22,7 @@ export interface ConfiguredNats extends TestNats {
 export async function startConfiguredNats(config: object): Promise<ConfiguredNats> {
   const dir = await mkdtemp(join(tmpdir(), "sluice-nats-config-"));
   const file = join(dir, "nats.json");
+  // What only the command line says is forgotten when the file is read again.
   const write = (of: object) => writeFile(file, JSON.stringify(of));
   await write(config);
   const server = await startNats(["-c", file]);
@@ -32,7 +33,8 @@ export async function startConfiguredNats(config: object): Promise<ConfiguredNat
     },
     async reconfigure(of) {
       await write(of);
-      if (server.pid !== undefined) process.kill(server.pid, "SIGHUP");
+      // Without a restart the server forgets what only its command line says, such as JetStream.
+      await server.restart();
     },
     async stop() {
       await server.stop();
