@@ -6,7 +6,7 @@ import { natsAccess, readEnv, workQueues } from "../shared/config/env.ts";
 import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
 import { type Messenger, natsMessenger } from "../shared/events/messenger.ts";
 import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
-import { NatsLink } from "../shared/nats/index.ts";
+import { clientName, NatsLink } from "../shared/nats/index.ts";
 import { createSender } from "../shared/queues/index.ts";
 import { type Clock, systemClock } from "../shared/tasks/clock.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
@@ -45,7 +45,7 @@ export function wire(name: string, deployment: unknown): Wiring {
   const env = readEnv(["TABLE_NAME", "BUCKET_NAME"], process.env);
   const nats = new NatsLink({
     ...natsAccess(parsed, process.env),
-    name: `sluice-${parsed.deployment}-${name}`,
+    name: clientName(parsed.deployment, name),
   });
   const client = DynamoDBDocumentClient.from(new DynamoDBClient(AWS_CLIENT), {
     marshallOptions: { removeUndefinedValues: true },

@@ -30,7 +30,7 @@ export interface BridgeSettings {
 }
 
 export interface BridgeDeps {
-  readonly link: Pick<NatsLink, "get" | "connected" | "onDisconnect">;
+  readonly link: Pick<NatsLink, "get" | "connected" | "closed" | "onDisconnect">;
   readonly sqs: SQSClient;
   readonly telemetry: Telemetry;
   readonly timing: Timing;
@@ -62,7 +62,6 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
   const consumers = await prepare(nc, deps, Math.max(100, Math.min(API_TIMEOUT_MS, left())));
   const lane = (queueUrl: string, of: readonly ConsumerInfo[]) =>
     new Lane({
-      nc,
       link,
       sqs,
       queueUrl,

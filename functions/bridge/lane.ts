@@ -22,8 +22,8 @@ const RETRY_MS = 1_000;
 const LOOK_MS = 50;
 
 export interface LaneOptions {
-  readonly nc: NatsConnection;
-  readonly link: Pick<NatsLink, "connected" | "onDisconnect">;
+  /** Asked before each pull, since its connection may have been replaced. */
+  readonly link: Pick<NatsLink, "get" | "connected" | "closed" | "onDisconnect">;
   readonly sqs: SQSClient;
   readonly queueUrl: string;
   readonly telemetry: Telemetry;
@@ -89,7 +89,7 @@ export class Lane {
     await this.#pulling;
     // Else the server might still answer a pull that nobody hears, and the message comes again only after its ack wait.
     await within(
-      this.#options.nc.flush().catch(() => undefined),
+      this.#flush().catch(() => undefined),
       budgetMs / 8,
     );
     await within(Promise.all(this.#inHand), (budgetMs * 3) / 8);
@@ -97,19 +97,26 @@ export class Lane {
     await within(Promise.all(this.#inHand), budgetMs / 4);
   }
 
+  async #flush(): Promise<void> {
+    if (!this.#options.link.connected) return;
+    const nc = await this.#options.link.get();
+    await nc.flush();
+  }
+
   #closePulls(): void {
     for (const pull of this.#pulls) pull.close().catch(() => undefined);
   }
 
   async #pullFrom(info: ConsumerInfo, batch: number, left: () => number): Promise<void> {
-    const consumer = jetstream(this.#options.nc).consumers.getConsumerFromInfo(info);
     // What is left at the end is too short for another pull; the next run has begun by then.
     for (let first = true; first || left() >= MIN_PULL_MS; first = false) {
-      if (!(await this.#connected())) return;
       const room = await this.#room.take(batch);
       if (room === 0) return;
       let received = 0;
       try {
+        const nc = await this.#connection(info);
+        if (nc === undefined) return;
+        const consumer = jetstream(nc).consumers.getConsumerFromInfo(info);
         const remaining = left();
         const expires = Math.max(MIN_PULL_MS, remaining < PULL_MS + MIN_PULL_MS ? remaining : PULL_MS);
         const messages = await consumer.fetch({ max_messages: room, expires });
@@ -131,12 +138,22 @@ export class Lane {
     }
   }
 
-  /** Waits for the connection. False when the run ends first. */
-  async #connected(): Promise<boolean> {
-    const { aborted } = this.#ending.signal;
-    if (aborted || this.#options.link.connected) return !aborted;
-    await sleep(LOOK_MS);
-    return this.#connected();
+  /**
+   * The connection, when there is one: a lost one is waited for, since it restores itself; one that has given up, as it
+   * does when its credentials are refused, is replaced. Undefined when the run ends first.
+   */
+  async #connection(info: ConsumerInfo): Promise<NatsConnection | undefined> {
+    const { link } = this.#options;
+    while (!this.#ending.signal.aborted) {
+      if (!link.connected && !link.closed) await sleep(LOOK_MS);
+      else
+        try {
+          return await link.get();
+        } catch (error) {
+          await this.#failed(info, error);
+        }
+    }
+    return undefined;
   }
 
   async #failed(info: ConsumerInfo, error: unknown): Promise<void> {
@@ -164,7 +181,7 @@ export class Lane {
   }
 
   async #giveBack(message: JsMsg, error: unknown): Promise<void> {
-    const { nc, timing, telemetry } = this.#options;
+    const { link, timing, telemetry } = this.#options;
     const { stream, deliveryCount: deliveries } = message.info;
     const nakMs = nakDelay(deliveries, timing);
     telemetry.warn("a message is given back", {
@@ -174,7 +191,12 @@ export class Lane {
       nakMs,
       ...errorFields(error),
     });
-    const confirmed = await nak(nc, ackSubjectOf(message), nakMs, timing.marginMs / 4);
-    if (!confirmed) telemetry.warn("a message comes again by itself", { stream, seq: message.seq });
+    const patience = timing.marginMs / 4;
+    const given = link.get().then((nc) => nak(nc, ackSubjectOf(message), nakMs, patience));
+    const confirmed = await within(
+      given.catch(() => false),
+      patience,
+    );
+    if (confirmed !== true) telemetry.warn("a message comes again by itself", { stream, seq: message.seq });
   }
 }

@@ -2,7 +2,7 @@ import { SQSClient } from "@aws-sdk/client-sqs";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
-import { NatsLink } from "../../shared/nats/index.ts";
+import { clientName, NatsLink } from "../../shared/nats/index.ts";
 import { createTelemetry, type PowertoolsTelemetry } from "../../shared/telemetry/index.ts";
 import type { BridgeDeps, BridgeRun } from "./bridge.ts";
 
@@ -24,7 +24,7 @@ export function wireBridge(deployment: unknown): BridgeWiring {
   const config = parseDeployment(deployment);
   const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
   return {
-    link: new NatsLink({ ...natsAccess(config, process.env), name: `sluice-${config.deployment}-bridge` }),
+    link: new NatsLink({ ...natsAccess(config, process.env), name: clientName(config.deployment, "bridge") }),
     sqs: new SQSClient({
       maxAttempts: 2,
       requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },

@@ -36,9 +36,11 @@ export interface HostOptions {
   readonly log?: (event: HostEvent) => void;
   /** What the functions get to see in place of the real endpoints, so that a test can stand between. */
   readonly route?: (real: Endpoints) => Promise<Endpoints>;
-  /** Further environment of the functions. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Further environment of the functions, or what makes it for one of them. */
+  readonly env?: FurtherEnvironment | ((functionName: string) => FurtherEnvironment);
 }
+
+export type FurtherEnvironment = Readonly<Record<string, string>>;
 
 export interface ExistingNats {
   readonly servers: readonly string[];

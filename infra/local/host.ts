@@ -122,10 +122,11 @@ function makePools(
   return new Map(
     invocable.map((declaration) => {
       const { name } = declaration;
+      const further = typeof options.env === "function" ? options.env(name) : options.env;
       const file = new LogFile(join(dataDir, "logs", `${name}.log`));
       const pool = new FunctionPool({
         declaration,
-        environment: functionEnvironment(declaration, endpoints, nats, scale, options.env),
+        environment: functionEnvironment(declaration, endpoints, nats, scale, further),
         timeoutMs: scaledTimeoutMs(declaration, scale, options.shortestTimeoutMs),
         processes,
         starts,

@@ -57,6 +57,10 @@ async function main(argv: readonly string[]): Promise<number> {
     chosen = options.parse({ ...rest, ...(nats !== undefined && { nats: servers(nats) }) });
     if (chosen.nats === undefined && (chosen.creds ?? chosen.ca) !== undefined)
       program.error("error: --creds and --ca are for the server that --nats names");
+    if (chosen.creds?.startsWith("secret:"))
+      program.error(
+        "error: --creds: secrets are read by functions in the cloud; expected a file here, such as one that `aws secretsmanager get-secret-value --query SecretString --output text` has written",
+      );
     mustBeThere(chosen);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;

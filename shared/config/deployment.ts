@@ -97,10 +97,10 @@ const hostedAgent = z.strictObject({
 /** An agent that this deployment runs. */
 export type HostedAgent = z.infer<typeof hostedAgent>;
 
-/** `none`, `file:PATH` or `secret:NAME`. */
+/** `none`, `file:PATH`, or `secret:` and a name or an ARN as Secrets Manager has them (its API: CreateSecret, Name). */
 export const credentials = z
   .string()
-  .regex(/^(none|(file|secret):\S.*)$/, "expected none, file:PATH or secret:NAME");
+  .regex(/^(none|file:\S.*|secret:[A-Za-z0-9/_+=.@!:-]{1,2048})$/, "expected none, file:PATH or secret:NAME");
 /** A URL goes into logs and onto screens, so there is no place in it for a password. */
 export const serverUrl = z
   .string()

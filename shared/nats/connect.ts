@@ -1,5 +1,5 @@
 import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
-import { readCredentials } from "./credentials.ts";
+import { type Login, readCredentials, secretOf } from "./credentials.ts";
 import { within } from "./deadline.ts";
 import { NatsError } from "./errors.ts";
 
@@ -7,11 +7,17 @@ import { NatsError } from "./errors.ts";
 export interface NatsSettings {
   /** URLs `nats://HOST:PORT` or `tls://HOST:PORT`, at least one. */
   readonly servers: readonly string[];
-  /** `none` or `file:PATH`; see {@link readCredentials}. */
+  /** `none`, `file:PATH` or `secret:NAME`; see {@link readCredentials}. */
   readonly credentials: string;
-  /** The PEM text of the authority that signed the servers' certificates; TLS is then required. */
+  /**
+   * The PEM text of the authority that signed the servers' certificates; TLS is then required. One that comes with the
+   * credentials counts instead.
+   */
   readonly ca?: string | undefined;
-  /** The client's name as the server shows it; the inbox prefix is `_INBOX_` and this name. */
+  /**
+   * The client's name as the server shows it. The inbox prefix is `_INBOX_` and this name, in which a dot divides two
+   * parts of the subject.
+   */
   readonly name: string;
 }
 
@@ -20,12 +26,20 @@ const CONNECT_MS = 3_000;
 /** A sandbox that paused for longer than this may have lost its connection unnoticed, in milliseconds. */
 const PAUSE_MS = 5_000;
 /** How long a connection may take to prove that it lives, in milliseconds. */
-const PROBE_MS = 2_000;
+const PROBE_MS = 1_000;
 /** Milliseconds between two attempts to reconnect. */
 const RECONNECT_MS = 200;
 
+/** The name of a function's client: its inboxes are `_INBOX_sluice-<deployment>.<function>.>` (docs/nats.md). */
+export function clientName(deployment: string, functionName: string): string {
+  return `sluice-${deployment}.${functionName}`;
+}
+
 /**
  * Connects to the first of the servers that answers. The connection reconnects by itself for as long as it is open.
+ *
+ * Credentials out of a secret may have been replaced since it was read: when they are refused it is read again, and
+ * tried once more.
  *
  * Its inboxes start with `_INBOX_<name>` rather than `_INBOX`, so that an operator can allow this client its own
  * replies and nobody else's (NATS docs: "Authorization", private inboxes).
@@ -33,19 +47,30 @@ const RECONNECT_MS = 200;
  * @throws NatsError `nats_unreachable`, `nats_refused` or `nats_credentials`
  */
 export async function connectNats(settings: NatsSettings): Promise<NatsConnection> {
-  const login = await readCredentials(settings.credentials);
-  const secured = settings.ca !== undefined || settings.servers.some((url) => url.startsWith("tls://"));
+  const { credentials } = settings;
+  try {
+    return await dial(settings, await readCredentials(credentials));
+  } catch (error) {
+    const refused = error instanceof NatsError && error.code === "nats_refused";
+    if (!refused || secretOf(credentials) === undefined) throw error;
+    return await dial(settings, await readCredentials(credentials, { fresh: true }));
+  }
+}
+
+async function dial(settings: NatsSettings, { tls = {}, ...login }: Login): Promise<NatsConnection> {
+  const trusted = { ...(settings.ca !== undefined && { ca: settings.ca }), ...tls };
+  const secured = Object.keys(trusted).length > 0 || settings.servers.some((url) => url.startsWith("tls://"));
   try {
     return await connect({
       ...login,
       servers: [...settings.servers],
       name: settings.name,
-      inboxPrefix: `_INBOX_${settings.name.replaceAll(/[^A-Za-z0-9_-]/g, "-")}`,
+      inboxPrefix: `_INBOX_${settings.name.replaceAll(/[^A-Za-z0-9_.-]/g, "-")}`,
       timeout: CONNECT_MS,
       maxReconnectAttempts: -1,
       reconnectTimeWait: RECONNECT_MS,
       pingInterval: 10_000,
-      ...(secured ? { tls: settings.ca === undefined ? {} : { ca: settings.ca } } : {}),
+      ...(secured && { tls: trusted }),
     });
   } catch (cause) {
     throw connectError(settings, cause);
@@ -58,7 +83,7 @@ function connectError(settings: NatsSettings, cause: unknown): NatsError {
   if (cause instanceof errors.AuthorizationError || cause instanceof errors.UserAuthenticationExpiredError)
     return new NatsError(
       "nats_refused",
-      `NATS at ${servers} refused the credentials (${reason}); check the deployment's nats.credentials`,
+      `NATS at ${servers} refused the credentials (${reason}); check ${whatToCheck(settings)}`,
       { cause },
     );
   return new NatsError(
@@ -66,6 +91,11 @@ function connectError(settings: NatsSettings, cause: unknown): NatsError {
     `NATS at ${servers} cannot be reached (${reason}); check that it runs and that nats.servers names it`,
     { cause },
   );
+}
+
+function whatToCheck({ credentials }: NatsSettings): string {
+  const secret = secretOf(credentials);
+  return secret === undefined ? "the deployment's nats.credentials" : `the secret ${secret}`;
 }
 
 /**
@@ -108,6 +138,11 @@ export class NatsLink {
   /** Whether there is a connection that is not waiting to be restored. */
   get connected(): boolean {
     return this.#connection !== undefined && !this.#connection.isClosed() && !this.#disconnected;
+  }
+
+  /** Whether there is none, or one that will not be restored: only {@link get} makes another. */
+  get closed(): boolean {
+    return this.#connection?.isClosed() ?? true;
   }
 
   /**

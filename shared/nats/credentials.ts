@@ -1,57 +1,133 @@
 import { readFile } from "node:fs/promises";
-import { type ConnectionOptions, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
+import {
+  type Authenticator,
+  type ConnectionOptions,
+  credsAuthenticator,
+  nkeyAuthenticator,
+} from "@nats-io/transport-node";
 import * as z from "zod";
+import { readSecret } from "../secrets/secrets.ts";
 import { NatsError } from "./errors.ts";
 
-type Login = Pick<ConnectionOptions, "authenticator" | "token" | "user" | "pass">;
+/** Whom the server trusts, and who we are to it, as PEM text. */
+interface TlsTexts {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
 
-const userAndPassword = z.strictObject({ user: z.string().min(1), password: z.string() });
+/** How to log in to NATS. */
+export interface Login extends Pick<ConnectionOptions, "authenticator" | "token" | "user" | "pass"> {
+  readonly tls?: TlsTexts;
+}
+
+const SEED = /^SU[A-Z2-7]{56}$/;
+const JWT_BEGIN = "-----BEGIN NATS USER JWT-----";
+const certificate = z.string().includes("-----BEGIN CERTIFICATE-----");
+
+const loginJson = z
+  .strictObject({
+    user: z.string().min(1).optional(),
+    password: z.string().optional(),
+    token: z.string().min(1).optional(),
+    nkey: z.string().trim().regex(SEED).optional(),
+    creds: z.string().includes(JWT_BEGIN).optional(),
+    ca: certificate.optional(),
+    cert: certificate.optional(),
+    key: z.string().includes("PRIVATE KEY-----").optional(),
+  })
+  .refine(({ user, password }) => (user === undefined) === (password === undefined))
+  .refine(({ cert, key }) => (cert === undefined) === (key === undefined))
+  .refine(({ user, token, nkey, creds, cert }) => {
+    const ways = [user, token, nkey, creds].filter((way) => way !== undefined).length;
+    // A server may know its clients by their certificates alone (NATS docs: "TLS authentication").
+    return ways === 1 || (ways === 0 && cert !== undefined);
+  });
+
+/** The secret that credentials name, if they name one. */
+export function secretOf(credentials: string): string | undefined {
+  return credentials.startsWith("secret:") ? credentials.slice("secret:".length) : undefined;
+}
 
 /**
  * How to log in to NATS, from a deployment's `credentials`.
  *
- * @param credentials `none`, or `file:PATH` of a file that holds either credentials as NATS tools write them (`.creds`:
- *   JWT and seed), an nkey user seed (`SU…`), JSON `{"user": …, "password": …}`, or a bare token
- * @throws NatsError `nats_credentials` when the file cannot be read or is none of these
+ * @param credentials `none`; `file:PATH` of a file; or `secret:NAME`, name or ARN of a secret in AWS Secrets Manager. Both hold
+ *   either credentials as NATS tools write them (`.creds`: JWT and seed), an nkey user seed (`SU…`), a bare token, or JSON:
+ *   one of `user` and `password`, `token`, `nkey`, `creds`; and, as PEM text, `ca`, `cert` and `key`
+ * @param options.fresh a secret is read again, whatever was read before
+ * @throws NatsError `nats_credentials` when they cannot be read or are none of these
  */
-export async function readCredentials(credentials: string): Promise<Login> {
+export async function readCredentials(
+  credentials: string,
+  options: { readonly fresh?: boolean } = {},
+): Promise<Login> {
   if (credentials === "none") return {};
+  const secret = secretOf(credentials);
+  if (secret !== undefined) return parseCredentials(await secretText(secret, options), credentials);
   if (credentials.startsWith("file:"))
-    return parseCredentials(await readText(credentials.slice(5)), credentials);
-  if (credentials.startsWith("secret:"))
-    throw new NatsError(
-      "nats_credentials",
-      `NATS credentials "${credentials}": secrets are not supported yet; use file:PATH or none`,
-    );
+    return parseCredentials(await fileText(credentials.slice("file:".length)), credentials);
   throw new NatsError("nats_credentials", `NATS credentials: expected none, file:PATH or secret:NAME`);
 }
 
 /**
- * Reads the text of a credentials file.
+ * Reads the text of credentials.
  *
  * @param source what to call it in an error; the text itself never appears in one
  */
 export function parseCredentials(text: string, source: string): Login {
   const content = text.trim();
-  if (content.includes("-----BEGIN NATS USER JWT-----"))
-    return { authenticator: credsAuthenticator(new TextEncoder().encode(text)) };
-  if (/^SU[A-Z2-7]{56}$/.test(content))
-    return { authenticator: nkeyAuthenticator(new TextEncoder().encode(content)) };
-  if (content.startsWith("{")) return parseUserAndPassword(content, source);
+  if (content.startsWith("{")) return parseJsonLogin(content, source);
+  if (content.includes(JWT_BEGIN)) return { authenticator: credsLogin(text, source) };
+  if (SEED.test(content)) return { authenticator: nkeyLogin(content, source) };
   if (/^\S+$/.test(content)) return { token: content };
   throw new NatsError(
     "nats_credentials",
-    `NATS credentials ${source}: expected a .creds file, an nkey user seed, {"user", "password"} or a token`,
+    `NATS credentials ${source}: expected a .creds file, an nkey user seed, JSON such as {"user", "password"}, or a token`,
   );
 }
 
-function parseUserAndPassword(content: string, source: string): Login {
-  const parsed = userAndPassword.safeParse(parseJson(content));
-  if (parsed.success) return { user: parsed.data.user, pass: parsed.data.password };
-  throw new NatsError(
-    "nats_credentials",
-    `NATS credentials ${source}: expected JSON {"user": string, "password": string} and nothing else`,
-  );
+function parseJsonLogin(content: string, source: string): Login {
+  const parsed = loginJson.safeParse(parseJson(content));
+  if (!parsed.success)
+    throw new NatsError(
+      "nats_credentials",
+      `NATS credentials ${source}: expected JSON with user and password, or one of token, nkey and creds; if need be with ca, or with cert and key, as PEM text; and nothing else`,
+    );
+  const { user, password, token, nkey, creds, ca, cert, key } = parsed.data;
+  return {
+    ...(user !== undefined && password !== undefined && { user, pass: password }),
+    ...(token !== undefined && { token }),
+    ...(nkey !== undefined && { authenticator: nkeyLogin(nkey, source) }),
+    ...(creds !== undefined && { authenticator: credsLogin(creds, source) }),
+    ...((ca ?? cert) !== undefined && {
+      tls: {
+        ...(ca !== undefined && { ca }),
+        ...(cert !== undefined && key !== undefined && { cert, key }),
+      },
+    }),
+  };
+}
+
+function nkeyLogin(seed: string, source: string): Authenticator {
+  return tried(nkeyAuthenticator(new TextEncoder().encode(seed)), source, "the nkey user seed");
+}
+
+function credsLogin(creds: string, source: string): Authenticator {
+  // The client wants an end of each line, and no other than this.
+  const lines = `${creds.replaceAll("\r\n", "\n")}\n`;
+  return tried(credsAuthenticator(new TextEncoder().encode(lines)), source, "the .creds text");
+}
+
+/** Signs something: what is damaged is found here, and not taken for a server that cannot be reached. */
+function tried(authenticator: Authenticator, source: string, what: string): Authenticator {
+  try {
+    authenticator("nonce");
+    return authenticator;
+  } catch {
+    // The cause might quote what it could not read.
+    throw new NatsError("nats_credentials", `NATS credentials ${source}: ${what} in it is damaged`);
+  }
 }
 
 function parseJson(content: string): unknown {
@@ -62,10 +138,19 @@ function parseJson(content: string): unknown {
   }
 }
 
-async function readText(path: string): Promise<string> {
+async function fileText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (cause) {
     throw new NatsError("nats_credentials", `NATS credentials file:${path}: cannot be read`, { cause });
+  }
+}
+
+async function secretText(secret: string, options: { readonly fresh?: boolean }): Promise<string> {
+  try {
+    return await readSecret(secret, options);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new NatsError("nats_credentials", `NATS credentials: ${reason}`, { cause });
   }
 }

@@ -10,6 +10,7 @@ import { type FunctionDeclaration, readStack } from "../../infra/local/stack.ts"
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { type Sluice, startSluice, testAssembly } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
+import { thaws } from "./cold/thaw.ts";
 import { median, say } from "./print.ts";
 import { Recording } from "./recording.ts";
 
@@ -58,6 +59,17 @@ export async function benchCold({ rounds }: ColdOptions): Promise<void> {
       "only when it is needed. Import: in a process that has started. Process ready: from starting the process until it " +
       "asks for work. First: the first invocation, which also connects to NATS and the parts; next: one after it. " +
       "bridge runs for as long as its invocation may, so its invocations are not timed.",
+  );
+  say(`thawing, ${rounds} times …`);
+  const thawed = await thaws(rounds);
+  out.table(
+    ["SANDBOX", "PUBLISHED AFTER, MS"],
+    thawed.map(({ what, ms }) => [what, median(ms)]),
+  );
+  for (const { what, ms } of thawed) out.figure(`${what} ms`, median(ms));
+  out.note(
+    "Published after: from the invocation's start until the stream holds its event. After a pause a connection must " +
+      "first answer; one that does not within a second is dead, and another is made.",
   );
   out.save();
 }

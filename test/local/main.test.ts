@@ -180,6 +180,7 @@ test("options that make no sense end it with 2 and say what was expected", async
     [["--time-scale", "0.5"], /Expected a number of at least 1/],
     [["--time-scale", ""], /Expected a number of at least 1/],
     [["--creds", "x"], /--creds and --ca are for the server that --nats names/],
+    [["--nats", "127.0.0.1:1", "--creds", "secret:x"], /--creds: secrets are .* expected a file here/],
     [["--nats", "x", "--nats-port", "1"], /cannot be used with option '--nats/],
     [["--nats", "nats://127.0.0.1:99999"], /--nats: expected a URL .* port of at most 65535/],
     [["--nats", "nats://alice:hunter,2@127.0.0.1:4222"], /--nats: expected a URL without user and password/],

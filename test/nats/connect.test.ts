@@ -4,9 +4,12 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { parseCredentials } from "../../shared/nats/credentials.ts";
-import { connectNats, NatsError, NatsLink } from "../../shared/nats/index.ts";
+import { connectNats, ensureStreams, NatsError, NatsLink, publishOnStream } from "../../shared/nats/index.ts";
 import { startNats } from "../support/nats-server.ts";
+import { startSilentProxy } from "../support/silent-proxy.ts";
+import { until } from "../support/until.ts";
 
 const SEED = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
 
@@ -35,7 +38,7 @@ test("replies come to inboxes that carry the client's name", async () => {
     nc.subscribe("ask", { callback: (_, message) => resolve(message.reply) });
   });
   nc.request("ask", "", { timeout: 500 }).catch(() => undefined);
-  assert.match((await seen) ?? "", /^_INBOX_sluice-acme-x\./);
+  assert.match((await seen) ?? "", /^_INBOX_sluice-acme\.x\./);
   await nc.close();
   await server.stop();
 });
@@ -83,7 +86,6 @@ test("credentials that cannot be used say why", async () => {
   const fails = (credentials: string, text: RegExp) =>
     assert.rejects(connectNats({ ...settings, credentials }), isNatsError("nats_credentials", text));
   await fails("file:/no/such", /\/no\/such: cannot be read/);
-  await fails("secret:acme", /not supported yet/);
   await fails("password", /expected none, file:PATH/);
 });
 
@@ -139,4 +141,35 @@ test("a connection that is silent, not closed, is replaced after a pause", async
   await link.close();
   for (const socket of sockets) socket.destroy();
   server.close();
+});
+
+test("a thawed sandbox whose connection has died without a word publishes on a new one, after one probe", async () => {
+  const server = await startNats();
+  const proxy = await startSilentProxy(server.url);
+  let now = 0;
+  const link = new NatsLink({ servers: [proxy.url], credentials: "none", name: "test" }, () => now);
+  const first = await link.get();
+  await ensureStreams(await jetstreamManager(first));
+  const publish = async (msgId: string) =>
+    publishOnStream(await link.get(), { subject: "a2a.v1.event.a.b.task_1.status", msgId, body: "{}" });
+  await publish("1");
+
+  proxy.silence();
+  now += 5_000;
+  assert.equal(await link.get(), first, "no doubt yet");
+  now += 5_001;
+  await Promise.all([publish("2"), publish("3")]);
+  assert.equal(proxy.made, 2);
+  assert.notEqual(await link.get(), first);
+  assert.equal(first.isClosed(), true);
+  await until("its socket is closed as well", () => proxy.open === 1);
+  const { state } = await (await jetstreamManager(await link.get())).streams.info("A2A_EVENTS");
+  assert.equal(state.messages, 3);
+
+  now += 60_000;
+  await publish("4");
+  assert.equal(proxy.made, 2, "one that lives is kept");
+  await link.close();
+  await proxy.stop();
+  await server.stop();
 });

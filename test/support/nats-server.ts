@@ -98,7 +98,9 @@ async function portOf(child: ChildProcess, dir: string): Promise<number> {
     failIfGone(child);
     const name = (await readdir(dir)).find((file) => file.endsWith(".ports"));
     const url =
-      name === undefined ? null : /nats:\/\/[^"]*:(\d+)/.exec(await readFile(join(dir, name), "utf8"));
+      name === undefined
+        ? null
+        : /(?:nats|tls):\/\/[^"]*:(\d+)/.exec(await readFile(join(dir, name), "utf8"));
     if (url !== null) return Number(url[1]);
   }
   throw new Error(`nats-server wrote no ports file within ${START_MS} ms`);

@@ -1,0 +1,281 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { FUNCTION_NAMES, type FunctionName, ROOT } from "../../infra/bundle.ts";
+import { type Host, startHost } from "../../infra/local/host.ts";
+import { natsMessenger } from "../../shared/events/messenger.ts";
+import {
+  ARTIFACTS_BUCKET,
+  ack,
+  clientName,
+  connectNats,
+  ensureStreams,
+  getObject,
+  publishOnStream,
+  putObject,
+  readBySeq,
+  readLastOn,
+} from "../../shared/nats/index.ts";
+import { findNatsServer } from "../support/nats-server.ts";
+import { type ConfiguredNats, startConfiguredNats } from "../support/nats-users.ts";
+import { type NatsWitness, startNatsWitness } from "../support/nats-witness.ts";
+import { Peer } from "../support/peer.ts";
+import { SENDER, testAssembly } from "../support/sluice.ts";
+import { until } from "../support/until.ts";
+
+/** A line of the page's tables: a subject, and the functions that need it. */
+interface Line {
+  readonly kind: "publish" | "subscribe";
+  readonly subject: string;
+  readonly functions: readonly FunctionName[];
+}
+
+const folder = mkdtempSync(join(tmpdir(), "sluice-permissions-"));
+const lines = documented(readFileSync(join(ROOT, "docs", "nats.md"), "utf8"));
+const RUNTIMES = ["asker", "boss", "counted", "counted-limited", "exec", "faulty", "maker", "narrow"]
+  .concat("stepper", "support")
+  .map((id) => `acme-${id}`);
+
+let nats: ConfiguredNats;
+let witness: NatsWitness;
+let peer: Peer;
+let host: Host;
+
+before(async () => {
+  const users = FUNCTION_NAMES.map((name) => ({
+    user: name,
+    password: name,
+    permissions: permissions(name),
+  }));
+  // Who shows no credentials may do everything: the test's peer does not log in.
+  const admin = { user: "admin", password: "admin" };
+  nats = await startConfiguredNats({ authorization: { users: [...users, admin] }, no_auth_user: "admin" });
+  witness = await startNatsWitness(nats.url);
+  peer = await Peer.connect(nats.url, SENDER);
+  await ensureStreams(await jetstreamManager(peer.nc));
+  await putObject(peer.nc, object("first", "x"));
+  host = await startHost({
+    dataDir: join(folder, "data"),
+    assemblyDir: await testAssembly(),
+    nats: { servers: [witness.url] },
+    timeScale: 20,
+    env: (name) => ({ NATS_CREDENTIALS: credentials(functionNamed(name)) }),
+  });
+});
+after(async () => {
+  await host.stop();
+  await peer.close();
+  await witness.stop();
+  await nats.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function documented(page: string): Line[] {
+  let kind: Line["kind"] | undefined;
+  return page.split("\n").flatMap((line): Line[] => {
+    const [, subject = "", names = ""] = line.split("|").map((cell) => cell.trim().replaceAll("`", ""));
+    if (subject === "publish" || subject === "subscribe") kind = subject;
+    if (!line.startsWith("|")) kind = undefined;
+    const functions = FUNCTION_NAMES.filter((name) => names.split(", ").includes(name));
+    return kind === undefined || functions.length === 0 ? [] : [{ kind, subject, functions }];
+  });
+}
+
+/** A line's subjects for a function of this deployment, with the wildcards of NATS. */
+function subjects({ subject }: Line, name: FunctionName): string[] {
+  const own = subject.replace("<deployment>", "acme").replace("<function>", name);
+  return own.includes("<runtime>") ? RUNTIMES.map((runtime) => own.replaceAll("<runtime>", runtime)) : [own];
+}
+
+function permissions(name: FunctionName) {
+  const allowed = (kind: Line["kind"]) =>
+    lines
+      .filter((line) => line.kind === kind && line.functions.includes(name))
+      .flatMap((line) => subjects(line, name));
+  return { publish: { allow: allowed("publish") }, subscribe: { allow: allowed("subscribe") } };
+}
+
+function credentials(name: FunctionName): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify({ user: name, password: name }));
+  return `file:${path}`;
+}
+
+function functionNamed(name: string): FunctionName {
+  const found = FUNCTION_NAMES.find((each) => name.endsWith(each));
+  return found ?? assert.fail(`${name}: no function of that name`);
+}
+
+function object(name: string, text: string) {
+  const bytes = Buffer.from(text);
+  const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+  return { key: `test/${name}`, mediaType: "text/plain", digest, bytes };
+}
+
+/** A connection as a function makes it. */
+async function as(name: FunctionName): Promise<NatsConnection> {
+  const settings = { servers: [witness.url], credentials: credentials(name) };
+  return connectNats({ ...settings, name: clientName("acme", name) });
+}
+
+function refusals(): string[] {
+  return FUNCTION_NAMES.flatMap((name) =>
+    (witness.seen.get(clientName("acme", name))?.refused ?? []).map((refused) => `${name}: ${refused}`),
+  );
+}
+
+async function has(taskId: string, state: string): Promise<void> {
+  await until(state, async () => (await peer.events(taskId)).some(({ event }) => event.state === state), {
+    seen: refusals,
+  });
+}
+
+test("tasks go their whole way with each function allowed only what is documented for it", async () => {
+  const delegated = { to: "acme-stepper", message: { file: join(folder, "steps"), steps: 1 } };
+  const ask = (data: object) =>
+    peer.ask("acme-boss", {
+      channelRef: "boss",
+      a2a: { message: { parts: [{ data }] } },
+      delivery: { maxDelegationDepth: 1 },
+    });
+  const done = await ask(delegated);
+  await has(done.taskId, "TASK_STATE_COMPLETED");
+  const kinds = (await peer.events(done.taskId)).map(({ event }) => event.kind);
+  assert.ok(kinds.includes("artifact") && kinds.includes("result"), kinds.join());
+
+  const large = await peer.ask("acme-asker", { a2a: `wall${"x".repeat(60_000)}`, channelRef: "asker" });
+  await has(large.taskId, "TASK_STATE_INPUT_REQUIRED");
+  const gate = join(folder, "gate");
+  const stuck = await ask({ ...delegated, message: { ...delegated.message, gate } });
+  await until("the child works", async () => {
+    const published = witness.seen.get(clientName("acme", "admit"))?.published ?? new Set();
+    return [...published].filter((subject) => subject.startsWith("a2a.v1.event.acme-stepper.")).length === 2;
+  });
+  for (const [to, taskId] of [
+    ["acme-asker", large.taskId],
+    ["acme-boss", stuck.taskId],
+  ] as const) {
+    await peer.control(to, taskId, "cancel", 9);
+    await has(taskId, "TASK_STATE_CANCELED");
+  }
+  assert.deepEqual(refusals(), []);
+});
+
+/** Whose messages a function settles, and reads when they are too large for a queue. */
+const SETTLES: Readonly<Record<FunctionName, readonly string[]>> = {
+  bridge: ["TASKS", "CONTROLS", "EVENTS"],
+  admit: ["TASKS"],
+  control: ["CONTROLS"],
+  events: ["EVENTS"],
+  work: [],
+  sweep: [],
+};
+const TELLS_EVENTS: readonly FunctionName[] = ["admit", "control", "work", "sweep"];
+const CANCELS: readonly FunctionName[] = ["control", "events", "work", "sweep"];
+const KEEPS_ARTIFACTS: readonly FunctionName[] = ["control", "work", "sweep"];
+
+/** What functions do only when something has gone wrong before, or with large messages. */
+const RARELY: Readonly<Record<string, (nc: NatsConnection, name: FunctionName) => Promise<unknown>>> = {
+  async settles(nc, name) {
+    // Nobody answers for a message that is none: what counts is that it may be sent.
+    for (const of of SETTLES[name])
+      await ack(nc, `$JS.ACK.A2A_${of}.a2a_${of.toLowerCase()}_acme-boss.1.1.1.1.0`, 200);
+  },
+  async reads(nc, name) {
+    if (name === "bridge") return;
+    const jsm = await jetstreamManager(nc, { checkAPI: false });
+    for (const of of SETTLES[name]) await readBySeq(jsm, `A2A_${of}`, 1);
+    await readLastOn(jsm, "A2A_EVENTS", "a2a.v1.event.acme-boss.x.y.*");
+  },
+  async tells(nc, name) {
+    const send = (subject: string) =>
+      publishOnStream(nc, { subject, msgId: `${name}:${subject}`, body: "{}" });
+    if (TELLS_EVENTS.includes(name)) await send("a2a.v1.event.acme-boss.x.y.status");
+    if (CANCELS.includes(name)) await send("a2a.v1.control.acme-boss.x.y.cancel");
+    if (name !== "events") return;
+    const child = { executor: "x", delegator: "acme-boss", childTaskId: "y" };
+    await natsMessenger({ connection: async () => nc }).countArtifacts(child);
+  },
+  async "writes artifacts"(nc, name) {
+    if (!KEEPS_ARTIFACTS.includes(name)) return;
+    await putObject(nc, object(name, "first"));
+    await putObject(nc, object(name, "second, which takes its place"));
+  },
+  async "reads artifacts"(nc, name) {
+    if (name !== "work") return;
+    const bytes = randomBytes(2_000_000);
+    await putObject(peer.nc, { ...object("large", ""), bytes, digest: digestOf(bytes) });
+    assert.ok(bytes.equals((await getObject(nc, "test/large")) ?? Buffer.alloc(0)));
+  },
+};
+
+function digestOf(bytes: Uint8Array): string {
+  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+}
+
+test("so does what they do only rarely, and no line of the page is without use", async () => {
+  for (const name of FUNCTION_NAMES) {
+    const nc = await as(name);
+    for (const [what, does] of Object.entries(RARELY))
+      await does(nc, name).catch((error) => assert.fail(`${name} ${what}: ${error}`));
+    await nc.close();
+  }
+  assert.deepEqual(refusals(), []);
+  const unused = lines.flatMap((line) =>
+    line.functions.flatMap((name) => {
+      const seen = witness.seen.get(clientName("acme", name));
+      const used = [...((line.kind === "publish" ? seen?.published : seen?.subscribed) ?? [])];
+      const allowed = subjects(line, name);
+      return used.some((subject) => allowed.some((pattern) => covers(pattern, subject)))
+        ? []
+        : [`${name}: ${line.kind} ${line.subject}`];
+    }),
+  );
+  assert.deepEqual(unused, []);
+});
+
+/** Whether a subject with wildcards stands for another. */
+function covers(pattern: string, subject: string): boolean {
+  const [parts, of] = [pattern.split("."), subject.split(".")];
+  if (parts.at(-1) === ">")
+    return (
+      of.length >= parts.length &&
+      covers(parts.slice(0, -1).join("."), of.slice(0, parts.length - 1).join("."))
+    );
+  return parts.length === of.length && parts.every((part, i) => part === "*" || part === of[i]);
+}
+
+test("a function can neither speak as another agent nor hear what others are answered", async () => {
+  const nc = await as("admit");
+  const refused = async (does: () => unknown) => {
+    const before = refusals().length;
+    does();
+    await until("it is refused", () => refusals().length > before);
+  };
+  for (const subject of [
+    "a2a.v1.task.acme-boss.acme-stepper.m1",
+    "a2a.v1.event.bob-lobby.peer.task_1.result",
+    "$JS.API.STREAM.DELETE.A2A_TASKS",
+    `$O.${ARTIFACTS_BUCKET}.M.x`,
+  ])
+    await refused(() => nc.publish(subject));
+  for (const subject of ["a2a.v1.task.>", "_INBOX.>", "_INBOX_sluice-acme.>", "_INBOX_sluice-acme.work.>"])
+    await refused(() => nc.subscribe(subject, { callback: () => undefined }));
+  await nc.close();
+});
+
+test("the page's example is a configuration that the server takes", async () => {
+  const page = readFileSync(join(ROOT, "docs", "nats.md"), "utf8");
+  const [, example] = /```text\n(accounts [\s\S]*?)```/.exec(page) ?? [];
+  const file = join(folder, "nats.conf");
+  writeFileSync(file, example ?? assert.fail("no example"));
+  const env = { ...process.env, ACME_PASSWORD: "secret" };
+  const { status, stderr } = spawnSync(await findNatsServer(), ["-t", "-c", file], { env, encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+});
