@@ -50,6 +50,7 @@ export class Claim {
       clock,
       resumed,
       until,
+      late: (ms) => telemetry.measure("UnpublishedAge", ms * deps.timing.scale),
     });
   }
 
@@ -85,6 +86,7 @@ export async function takeOver(claim: Claim): Promise<number> {
   const { head, journal, view } = claim;
   if (head.epoch === 1) return 0;
   claim.deps.telemetry.info("a task is taken over", claim.fields());
+  claim.deps.telemetry.count("TasksTakenOver", 1, { runtime: head.to });
   await journal.refresh();
   const died = fruitlessClaims(head, view);
   await journal.append(() => ({ claim: true }));

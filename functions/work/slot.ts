@@ -9,6 +9,7 @@ import { deadlineOf, fold } from "../../shared/tasks/fold.ts";
 import { handOn, nextInLine } from "../../shared/tasks/hand-on.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
+import { tellResult } from "../../shared/telemetry/result.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import type { WorkDeps } from "./work.ts";
 
@@ -122,5 +123,6 @@ async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
     if (!(error instanceof TaskEnded)) throw error;
   }
   await catchUp(deps, head, entries);
+  tellResult(telemetry, head, clock.now());
   return true;
 }

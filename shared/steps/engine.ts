@@ -292,6 +292,22 @@ export class Engine {
     }
   }
 
+  /** Counts a question that was put. */
+  countQuestion(): void {
+    this.#telemetry.count("QuestionsAsked", 1, { runtime: this.head.to });
+  }
+
+  /**
+   * Notes what a `run` step has taken.
+   *
+   * @param ms from its first attempt to its result, in milliseconds
+   */
+  measureStep(ms: number, attempts: number): void {
+    const runtime = this.head.to;
+    this.#telemetry.measure("StepDuration", ms, { runtime });
+    if (attempts > 1) this.#telemetry.count("StepsRetried", attempts - 1, { runtime });
+  }
+
   warn(message: string, fields: Readonly<Record<string, unknown>>): void {
     this.#telemetry.warn(message, { ...fields, taskId: this.taskId });
   }
