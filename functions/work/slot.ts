@@ -116,7 +116,14 @@ async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
       end: run.end,
     }));
     const { taskId, from, to, epoch } = head;
-    telemetry.info("a task has ended while it waited for a slot", { taskId, from, to, epoch, ...run.end });
+    telemetry.info("a task has ended while it waited for a slot", {
+      taskId,
+      from,
+      to,
+      epoch,
+      state: run.end.state,
+      code: run.end.code,
+    });
     telemetry.count("TasksEnded", 1, { runtime: to, outcome: "timeout" });
   } catch (error) {
     if (error instanceof ClaimLost) return true;

@@ -1,5 +1,6 @@
 import { Logger } from "@aws-lambda-powertools/logger";
 import { MetricLines } from "./emf.ts";
+import type { LogFields } from "./fields.ts";
 import type {
   DimensionalCount,
   DimensionalMeasure,
@@ -9,18 +10,16 @@ import type {
   PlainMeasure,
 } from "./metrics.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * What a function says about itself: structured log lines and metrics of few dimensions. Fields carry ids, counts and
  * reasons, never a payload and never a secret; a task id is never a dimension (each combination is a metric that is
  * paid for).
  */
 export interface Telemetry {
-  debug(message: string, fields?: Fields): void;
-  info(message: string, fields?: Fields): void;
-  warn(message: string, fields?: Fields): void;
-  error(message: string, fields?: Fields): void;
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
   /** Counts what has happened, under a name of the catalogue (metrics.ts). */
   count(metric: PlainCount, value?: number): void;
   count<M extends DimensionalCount>(metric: M, value: number, dimensions: DimensionsOf<M>): void;
@@ -44,7 +43,7 @@ export interface PowertoolsTelemetry extends Telemetry {
 export function createTelemetry(): PowertoolsTelemetry {
   const logger = new Logger();
   const lines = new MetricLines();
-  const log = (level: "debug" | "info" | "warn" | "error") => (message: string, fields?: Fields) =>
+  const log = (level: "debug" | "info" | "warn" | "error") => (message: string, fields?: LogFields) =>
     fields === undefined ? logger[level](message) : logger[level](message, { ...fields });
   return {
     logger,

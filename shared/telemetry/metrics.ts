@@ -66,10 +66,16 @@ export const METRICS = {
   StepDuration: {
     ...time,
     dimensions: RUNTIME,
+    also: [NONE],
     meaning: "a `run` step, from its first attempt to its result, pauses included",
   },
   StepsRetried: { ...count, dimensions: RUNTIME, meaning: "attempts of `run` steps after the first" },
-  QuestionsAsked: { ...count, dimensions: RUNTIME, meaning: "questions and approvals put to a requester" },
+  QuestionsAsked: {
+    ...count,
+    dimensions: RUNTIME,
+    also: [NONE],
+    meaning: "questions and approvals put to a requester",
+  },
   QuestionsAnswered: { ...count, dimensions: RUNTIME, meaning: "answers that a requester has given" },
   DelegationsEnded: { ...count, dimensions: OUTCOME, meaning: "tasks handed on that are over, by how" },
   // Events.
