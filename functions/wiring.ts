@@ -14,6 +14,7 @@ import type { WorkHint } from "../shared/tasks/messages.ts";
 import type { Store } from "../shared/tasks/store.ts";
 import { s3Values, type Values } from "../shared/tasks/values.ts";
 import { createTelemetry, type PowertoolsTelemetry } from "../shared/telemetry/index.ts";
+import { countThrottled } from "../shared/telemetry/throttled.ts";
 
 /** A request that is not answered by then is repeated, twice; all within an invocation's time. */
 const AWS_CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 } };
@@ -47,7 +48,11 @@ export function wire(name: string, deployment: unknown): Wiring {
     ...natsAccess(parsed, process.env),
     name: clientName(parsed.deployment, name),
   });
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(AWS_CLIENT), {
+  const telemetry = createTelemetry();
+  nats.onDisconnect(() => telemetry.count("NatsDisconnects"));
+  const dynamodb = new DynamoDBClient(AWS_CLIENT);
+  countThrottled(dynamodb, telemetry);
+  const client = DynamoDBDocumentClient.from(dynamodb, {
     marshallOptions: { removeUndefinedValues: true },
   });
   const values = s3Values({
@@ -64,7 +69,7 @@ export function wire(name: string, deployment: unknown): Wiring {
   return {
     deployment: parsed,
     timing: timingFromEnv(process.env),
-    telemetry: createTelemetry(),
+    telemetry,
     nats,
     store: dynamoStore({ client, table: env.TABLE_NAME }),
     values,

@@ -27,10 +27,15 @@ export function environmentOf(
     ...(servers !== undefined && { NATS_SERVERS: servers }),
     ...(credentials !== undefined && { NATS_CREDENTIALS: credentials }),
     POWERTOOLS_SERVICE_NAME: name,
-    POWERTOOLS_METRICS_NAMESPACE: "Sluice",
+    POWERTOOLS_METRICS_NAMESPACE: metricsNamespace(scope),
     LOG_LEVEL: "INFO",
     NODE_OPTIONS: "--enable-source-maps",
   };
+}
+
+/** Where a stack's own metrics are: those of another stage must not count among them. */
+export function metricsNamespace(scope: Construct): string {
+  return `Sluice/${Stack.of(scope).stackName}`;
 }
 
 function stored({ storage }: Parts): Record<string, string> {

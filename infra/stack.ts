@@ -7,6 +7,7 @@ import { BridgeService } from "./bridge-service.ts";
 import type { Bundles, FunctionName } from "./bundle.ts";
 import { SluiceFunction } from "./functions.ts";
 import { Network } from "./network.ts";
+import { Observability } from "./observability/index.ts";
 import { declareOutputs } from "./outputs.ts";
 import type { Nats, NatsOverride, Parts } from "./parts.ts";
 import { type AgentQueue, QueuePair, type Queues, sharedQueues } from "./queues.ts";
@@ -30,6 +31,7 @@ export class SluiceStack extends Stack {
   /** All functions; without that of the bridge where it is a service. */
   readonly functions: readonly SluiceFunction[];
   readonly bridge: SluiceFunction | BridgeService;
+  readonly observability: Observability;
 
   constructor(app: App, id: string, props: SluiceStackProps) {
     const { deployment, cloud = cloudConfig.parse({}), functions = new Map(), bundles } = props;
@@ -56,6 +58,13 @@ export class SluiceStack extends Stack {
       sweep,
     ];
     new Schedules(this, "Schedules", [...bridge, sweep]);
+    const service = this.bridge instanceof BridgeService ? [this.bridge] : [];
+    this.observability = new Observability(this, "Observability", {
+      parts,
+      functions: this.functions,
+      logGroups: [...this.functions, ...service].map(({ logGroup }) => logGroup),
+      alarms: cloud.alarms,
+    });
 
     const identity = { deployment: deployment.deployment, stage: cloud.stage, version: packageJson.version };
     declareOutputs(this, identity, parts, this.#computing());

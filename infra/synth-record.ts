@@ -71,10 +71,15 @@ export async function currentRecord(
   return data;
 }
 
-/** What makes the template besides what is bundled: this folder's own files and the dependencies. */
+/** What makes the template besides what is bundled: these folders' own files and the dependencies. */
 function ownFiles(): string[] {
-  const sources = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".ts"));
-  return [...sources.map((name) => join(import.meta.dirname, name)), resolve(ROOT, "package-lock.json")];
+  const folders = [import.meta.dirname, join(import.meta.dirname, "observability")];
+  const sources = folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => join(folder, name)),
+  );
+  return [...sources, resolve(ROOT, "package-lock.json")];
 }
 
 async function digest(path: string): Promise<string> {

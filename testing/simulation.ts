@@ -93,7 +93,7 @@ export class Simulation {
     const note = (level: LogLine["level"]) => (message: string, fields?: LogLine["fields"]) =>
       void this.log.push({ level, message, ...(fields && { fields }) });
     const [debug, info, warn, error] = [note("debug"), note("info"), note("warn"), note("error")];
-    this.#telemetry = { debug, info, warn, error, count: () => {} };
+    this.#telemetry = { debug, info, warn, error, count: () => {}, measure: () => {} };
   }
 
   /** Hands a task to `admit`, as a peer's message would. */

@@ -66,6 +66,8 @@ export async function admit(deps: AdmitDeps, message: Delivery): Promise<Verdict
   const outcome = await deps.store.admit(head);
   if (outcome.admitted) count(deps, head);
   await answer(deps, outcome.admitted ? head : outcome.head, digest, !outcome.admitted);
+  if (outcome.admitted && head.reject === undefined)
+    telemetry.measure("TimeToAccepted", Math.max(0, now() - message.storedAt), { runtime: to });
   return { ack: true };
 }
 
@@ -76,7 +78,7 @@ async function headOf(
   deps: AdmitDeps,
   identity: Identity,
   { envelope }: Enveloped,
-  { headers }: Delivery,
+  { headers, storedAt }: Delivery,
 ): Promise<Head> {
   const now = deps.now();
   const { traceparent } = headers;
@@ -85,6 +87,7 @@ async function headOf(
     epoch: 0,
     beat: 0,
     published: 0,
+    storedAt,
     decidedAt: now,
     deadline: now,
     expiresAt: Math.ceil((now + RETENTION_MS) / 1_000),

@@ -12,6 +12,7 @@ import {
   type RuntimeConsumers,
 } from "../../shared/nats/index.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
+import { watchLag } from "./lag.ts";
 import { Lane } from "./lane.ts";
 
 /** What of a queue's bound one run may use: two runs overlap at each change. */
@@ -47,6 +48,8 @@ export interface BridgeRun {
   readonly forwarded: number;
   /** Messages that could not be put there, and come again. */
   readonly givenBack: number;
+  /** Of those forwarded, messages that had been delivered before. */
+  readonly redelivered: number;
 }
 
 /**
@@ -84,6 +87,7 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
       consumers.flatMap(({ events }) => events ?? []),
     ),
   ];
+  using _ = watchLag(nc, deps, consumers);
   const pulling = Promise.all(lanes.map((each) => each.pull(left)));
   const over = () => within(pulling, Math.max(0, left()));
   await unless(deps.stop, over());
@@ -99,8 +103,9 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
     (sum, { run }) => ({
       forwarded: sum.forwarded + run.forwarded,
       givenBack: sum.givenBack + run.givenBack,
+      redelivered: sum.redelivered + run.redelivered,
     }),
-    { forwarded: 0, givenBack: 0 },
+    { forwarded: 0, givenBack: 0, redelivered: 0 },
   );
 }
 

@@ -36,7 +36,7 @@ export interface LaneOptions {
 
 /** The way from a stream to its queue, for one run. */
 export class Lane {
-  readonly run = { forwarded: 0, givenBack: 0 };
+  readonly run = { forwarded: 0, givenBack: 0, redelivered: 0 };
   readonly #options: LaneOptions;
   readonly #room: Room;
   readonly #sender: Sender;
@@ -173,6 +173,7 @@ export class Lane {
       await this.#sender.send(outgoing(forwardedOf(message)));
       this.#room.sent();
       this.run.forwarded++;
+      if (message.info.deliveryCount > 1) this.run.redelivered++;
     } catch (error) {
       this.#room.release(1);
       this.run.givenBack++;

@@ -56,6 +56,6 @@ async function runs(
       telemetry.count("BridgeRunsFailed");
       await sleep(PAUSE_MS / timing.scale, undefined, { signal: stop }).catch(() => undefined);
     }
-    if (telemetry.metrics.hasStoredMetrics()) telemetry.metrics.publishStoredMetrics();
+    telemetry.flush();
   }
 }

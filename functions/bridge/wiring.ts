@@ -23,13 +23,19 @@ export interface BridgeWiring extends Omit<BridgeDeps, "remainingMs" | "telemetr
 export function wireBridge(deployment: unknown): BridgeWiring {
   const config = parseDeployment(deployment);
   const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
+  const telemetry = createTelemetry();
+  const link = new NatsLink({
+    ...natsAccess(config, process.env),
+    name: clientName(config.deployment, "bridge"),
+  });
+  link.onDisconnect(() => telemetry.count("NatsDisconnects"));
   return {
-    link: new NatsLink({ ...natsAccess(config, process.env), name: clientName(config.deployment, "bridge") }),
+    link,
     sqs: new SQSClient({
       maxAttempts: 2,
       requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
     }),
-    telemetry: createTelemetry(),
+    telemetry,
     timing: timingFromEnv(process.env),
     settings: {
       runtimes: config.agents.map(({ runtime, policy }) => ({
@@ -49,5 +55,6 @@ export function wireBridge(deployment: unknown): BridgeWiring {
 export function tellRun({ telemetry }: Pick<BridgeWiring, "telemetry">, run: BridgeRun): void {
   telemetry.info("the run is over", { ...run });
   telemetry.count("MessagesForwarded", run.forwarded);
+  if (run.redelivered > 0) telemetry.count("MessagesRedelivered", run.redelivered);
   if (run.givenBack > 0) telemetry.count("MessagesNotForwarded", run.givenBack);
 }

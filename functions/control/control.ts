@@ -9,6 +9,7 @@ import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/deliver
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { tellResult } from "../../shared/telemetry/result.ts";
 import { type Control, cutToFit, isTerminal, readControl, readEnvelope } from "../../shared/wire/index.ts";
 import { isSeen, type WakeDeps, wake } from "../wake.ts";
 import { type Change, type Decision, decide, entryOf, isCausedBy, isKnownKind, promptOf } from "./decide.ts";
@@ -67,6 +68,7 @@ async function answer(deps: ControlDeps, head: Head, asked: Control): Promise<Ve
     note(deps, head, asked, decision);
     if (decision.kind === "replay") return ACK;
     await catchUp(deps, head, entries);
+    if (decision.kind === "put" && decision.end !== undefined) tellResult(deps.telemetry, head, deps.now());
     await wakeFor(deps, head, entries, asked);
   } catch (error) {
     // Somebody has claimed the task since we have read its head.

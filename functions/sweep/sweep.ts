@@ -8,6 +8,7 @@ import { dueShards, type Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
+import { tellResult } from "../../shared/telemetry/result.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 
 /** Tasks looked at at once. */
@@ -36,21 +37,37 @@ export interface SweepDeps {
  */
 export async function sweep(deps: SweepDeps, until: number): Promise<number> {
   const horizon = deps.now() + deps.timing.sweepPeriodMs;
-  const shards = dueShards.map((shard) => sweepShard(deps, shard, horizon, until));
+  const round: Round = { ...deps, horizon, until, lateMs: 0 };
+  const shards = dueShards.map((shard) => sweepShard(round, shard));
   // Should somebody have died between leaving and handing on, or the limit have been raised.
-  const [counts] = await Promise.all([Promise.all(shards), handOnAll(deps)]);
+  const [counts, slots] = await Promise.all([Promise.all(shards), handOnAll(deps)]);
+  // As 0, too: else nobody could tell that all is well from that nobody has looked.
+  deps.telemetry.measure("UnpublishedAge", round.lateMs * deps.timing.scale);
+  for (const [runtime, { live, queued }] of slots) {
+    if (live.size > 0) deps.telemetry.measure("TasksRunning", live.size, { runtime });
+    if (queued > 0) deps.telemetry.measure("TasksQueued", queued, { runtime });
+  }
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-async function sweepShard(deps: SweepDeps, shard: string, horizon: number, until: number): Promise<number> {
-  const due = deps.store.due(shard, horizon)[Symbol.asyncIterator]();
+/** One look at all that is due. */
+interface Round extends SweepDeps {
+  readonly horizon: number;
+  readonly until: number;
+  /** For how long the oldest event that was found unpublished has been so, in milliseconds. */
+  lateMs: number;
+}
+
+async function sweepShard(round: Round, shard: string): Promise<number> {
+  const { horizon, until } = round;
+  const due = round.store.due(shard, horizon)[Symbol.asyncIterator]();
   let looked = 0;
   const one = async (): Promise<void> => {
-    while (deps.now() < until) {
+    while (round.now() < until) {
       const next = await due.next();
       if (next.done === true) return;
       looked++;
-      await look(deps, next.value, horizon);
+      await look(round, next.value);
     }
   };
   await Promise.all(Array.from({ length: Math.ceil(CONCURRENCY / dueShards.length) }, one));
@@ -58,24 +75,31 @@ async function sweepShard(deps: SweepDeps, shard: string, horizon: number, until
 }
 
 /** One task's trouble must not keep the others waiting: it stays due, and the next sweep looks again. */
-async function look(deps: SweepDeps, taskId: string, horizon: number): Promise<void> {
+async function look(round: Round, taskId: string): Promise<void> {
   try {
-    const head = await deps.store.head(taskId);
-    if (head?.dueAt === undefined || head.dueAt > horizon || isTerminal(head.state)) return;
-    await attend(deps, head, head.dueAt);
+    const head = await round.store.head(taskId);
+    if (head?.dueAt === undefined || head.dueAt > round.horizon || isTerminal(head.state)) return;
+    await attend(round, head, head.dueAt);
   } catch (error) {
-    deps.telemetry.warn("a task could not be attended to", { taskId, ...errorFields(error) });
-    deps.telemetry.count("SweepFailures");
+    round.telemetry.warn("a task could not be attended to", { taskId, ...errorFields(error) });
+    round.telemetry.count("SweepFailures");
   }
 }
 
-async function attend(deps: SweepDeps, head: Head, dueAt: number): Promise<void> {
-  const { store, timing, now } = deps;
+async function attend(round: Round, head: Head, dueAt: number): Promise<void> {
+  const { store, timing, now, telemetry } = round;
   const last = await store.last(head.taskId);
-  if (last?.end !== undefined) return catchUp(deps, head, await store.entries(head.taskId, 1));
+  if (last?.end !== undefined) {
+    round.lateMs = Math.max(round.lateMs, now() - last.at);
+    if ((await catchUp(round, head, await store.entries(head.taskId, 1))) > 0)
+      tellResult(telemetry, head, now());
+    return;
+  }
   // Nobody works on a task before its requester can know of it.
-  if (head.epoch === 0)
-    await catchUp(deps, head, last === undefined ? [] : await store.entries(head.taskId, 1));
+  if (head.epoch === 0) {
+    const missing = await catchUp(round, head, last === undefined ? [] : await store.entries(head.taskId, 1));
+    if (missing > 0) round.lateMs = Math.max(round.lateMs, now() - head.decidedAt);
+  }
 
   const same = head.seen?.epoch === head.epoch && head.seen.beat === head.beat;
   const times = same ? (head.seen?.times ?? 0) + 1 : 0;
@@ -87,6 +111,6 @@ async function attend(deps: SweepDeps, head: Head, dueAt: number): Promise<void>
   // Only of a claim in force must be known whether its worker lives.
   const held = head.epoch > 0 && head.waiting !== true;
   const wait = Math.max(0, dueAt - now()) + (held ? timing.leaseMs : 0);
-  await deps.hint(hintOf(head), delaySeconds(wait));
-  deps.telemetry.count("TasksOffered");
+  await round.hint(hintOf(head), delaySeconds(wait));
+  telemetry.count("TasksOffered");
 }

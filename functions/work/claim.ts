@@ -3,6 +3,7 @@ import { Outlet } from "../../shared/events/outlet.ts";
 import { emptyView, foldEntry, fruitlessClaims, type View } from "../../shared/tasks/fold.ts";
 import type { Head } from "../../shared/tasks/items.ts";
 import { patient } from "../../shared/tasks/values.ts";
+import type { LogFields } from "../../shared/telemetry/fields.ts";
 import type { WorkDeps } from "./work.ts";
 
 /** One claim of one task: what all parts of its worker have in common. */
@@ -50,6 +51,7 @@ export class Claim {
       clock,
       resumed,
       until,
+      late: (ms) => telemetry.measure("UnpublishedAge", ms * deps.timing.scale),
     });
   }
 
@@ -69,7 +71,7 @@ export class Claim {
     return this.deps.store.beat(taskId, epoch, { beat, ...(running === undefined ? {} : { running }) });
   }
 
-  fields(): Record<string, unknown> {
+  fields(): LogFields {
     const { taskId, messageId, from, to, epoch, traceparent } = this.head;
     return { taskId, messageId, from, to, epoch, traceparent, revision: this.journal.revision };
   }
@@ -85,6 +87,7 @@ export async function takeOver(claim: Claim): Promise<number> {
   const { head, journal, view } = claim;
   if (head.epoch === 1) return 0;
   claim.deps.telemetry.info("a task is taken over", claim.fields());
+  claim.deps.telemetry.count("TasksTakenOver", 1, { runtime: head.to });
   await journal.refresh();
   const died = fruitlessClaims(head, view);
   await journal.append(() => ({ claim: true }));

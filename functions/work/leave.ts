@@ -8,6 +8,7 @@ import { handOn } from "../../shared/tasks/hand-on.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
 import type { Suspension } from "../../shared/tasks/store.ts";
 import { errorFields } from "../../shared/telemetry/index.ts";
+import { tellResult } from "../../shared/telemetry/result.ts";
 import type { Claim } from "./claim.ts";
 
 /** Puts the end, and publishes it. */
@@ -22,6 +23,7 @@ export async function end(
   telemetry.info("a task has ended", { ...claim.fields(), state, code });
   telemetry.count("TasksEnded", 1, { runtime: claim.head.to, outcome: code ?? "completed" });
   await publishEnd(claim, run.end);
+  if (claim.journal.unpublished.length === 0) tellResult(telemetry, claim.head, claim.deps.clock.now());
 }
 
 /** What cannot be published now, or cancelled, stays due, and `sweep` does it. */

@@ -9,6 +9,7 @@ import { deadlineOf, fold } from "../../shared/tasks/fold.ts";
 import { handOn, nextInLine } from "../../shared/tasks/hand-on.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
+import { tellResult } from "../../shared/telemetry/result.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import type { WorkDeps } from "./work.ts";
 
@@ -115,12 +116,20 @@ async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
       end: run.end,
     }));
     const { taskId, from, to, epoch } = head;
-    telemetry.info("a task has ended while it waited for a slot", { taskId, from, to, epoch, ...run.end });
+    telemetry.info("a task has ended while it waited for a slot", {
+      taskId,
+      from,
+      to,
+      epoch,
+      state: run.end.state,
+      code: run.end.code,
+    });
     telemetry.count("TasksEnded", 1, { runtime: to, outcome: "timeout" });
   } catch (error) {
     if (error instanceof ClaimLost) return true;
     if (!(error instanceof TaskEnded)) throw error;
   }
   await catchUp(deps, head, entries);
+  tellResult(telemetry, head, clock.now());
   return true;
 }

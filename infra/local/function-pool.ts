@@ -12,6 +12,10 @@ export interface FunctionPoolOptions extends SandboxOptions {
   /** How many sandboxes of the whole host may start at once: starting is what a processor has to do. */
   readonly starts: Limiter;
   readonly onChange: () => void;
+  /** Told how many invocations run, with each that begins. */
+  readonly onConcurrency?: (running: number) => void;
+  /** Told of each invocation that has to wait because as many run as may. */
+  readonly onThrottle?: () => void;
 }
 
 interface Job {
@@ -30,6 +34,7 @@ export class FunctionPool {
   #starting = 0;
   #total = 0;
   #stopped = false;
+  #running = 0;
 
   constructor(options: FunctionPoolOptions) {
     this.#options = options;
@@ -51,6 +56,8 @@ export class FunctionPool {
     return new Promise((done) => {
       this.#waiting.push({ payload, done });
       this.#pump();
+      // In Lambda it would not wait but be refused, and come again.
+      if (this.#total >= this.#limit && this.#waiting.length > this.#starting) this.#options.onThrottle?.();
     });
   }
 
@@ -97,11 +104,17 @@ export class FunctionPool {
     starts.release();
     if (failed === null) return this.#rest(sandbox);
     // As in Lambda, an invocation that meets a failing initialization fails with its error.
-    this.#waiting.shift()?.done(failed);
+    const met = this.#waiting.shift();
+    if (met === undefined) return;
+    this.#options.onInvoked?.({ ok: false, durationMs: 0 });
+    met.done(failed);
   }
 
   async #run(sandbox: Sandbox, job: Job): Promise<void> {
+    this.#running++;
+    this.#options.onConcurrency?.(this.#running);
     job.done(await sandbox.invoke(randomUUID(), job.payload));
+    this.#running--;
     if ((await sandbox.ready()) === null) this.#rest(sandbox);
   }
 

@@ -1,9 +1,13 @@
+import type { AlarmChange } from "./metrics/alarms.ts";
+
 /** What the host tells while it starts and runs. */
 export type HostEvent =
   /** Something is being done that the user waits for. */
   | { readonly type: "progress"; readonly message: string }
   /** A line of a function's log. */
   | { readonly type: "line"; readonly functionName: string; readonly line: string }
+  /** An alarm of the stack has changed its state. */
+  | ({ readonly type: "alarm"; readonly message: string } & AlarmChange)
   /** Something went wrong that the host copes with. */
   | { readonly type: "trouble"; readonly message: string };
 

@@ -14,6 +14,8 @@ import type { Endpoints, HostOptions } from "./host-options.ts";
 import { ACCOUNT } from "./intrinsics.ts";
 import { Limiter } from "./limiter.ts";
 import { LogFile } from "./log-file.ts";
+import { readAlarms } from "./metrics/definitions.ts";
+import { Metrics } from "./metrics/watch.ts";
 import { type Parts, type Stage, startParts } from "./parts.ts";
 import { Processes } from "./processes.ts";
 import type { InvocationResult } from "./runtime-api.ts";
@@ -43,6 +45,8 @@ export interface Host {
   servers(): { readonly name: string; readonly pid: number | undefined }[];
   /** Invokes a function as a synchronous call would. */
   invoke(name: string, event: unknown): Promise<InvocationResult>;
+  /** What is measured, and the alarms that watch it. */
+  readonly metrics: Pick<Metrics, "store" | "status" | "now" | "put">;
   /** Ends everything that the host has started; nothing runs when it returns. */
   stop(): Promise<void>;
 }
@@ -101,10 +105,11 @@ async function start(stage: Stage, assemblyDir: string): Promise<Host> {
   const hostFile = new HostFile(join(dataDir, "host.json"), stage.files);
   closing.defer(() => hostFile.remove());
   const declared = readStack(assemblyDir, `${seen.sqs}/${ACCOUNT}`);
-  const pools = makePools(stage, declared, parts, seen, () => hostFile.changed());
+  const metrics = watchMetrics(stage, parts, assemblyDir);
+  const pools = makePools(stage, declared, parts, { seen, metrics, onChange: () => hostFile.changed() });
   closing.defer(async () => void (await Promise.all(Array.from(pools.values(), (pool) => pool.stop()))));
 
-  const host = hostOf(stage, parts, pools);
+  const host = hostOf(stage, parts, pools, metrics);
   hostFile.write(() => describe(stage, parts, host));
   startSources(stage, parts, pools);
   return host;
@@ -114,25 +119,37 @@ function makePools(
   { options, dataDir, processes, scale, files }: Stage,
   stack: Stack,
   { nats }: Parts,
-  endpoints: Endpoints,
-  onChange: () => void,
+  { seen, metrics, onChange }: { seen: Endpoints; metrics: Metrics; onChange: () => void },
 ): Pools {
   const starts = new Limiter(Math.max(2, availableParallelism()));
   const invocable = stack.functions.filter(({ codeDir }) => codeDir !== "");
   return new Map(
     invocable.map((declaration) => {
       const { name } = declaration;
+      const timeoutMs = scaledTimeoutMs(declaration, scale, options.shortestTimeoutMs);
       const further = typeof options.env === "function" ? options.env(name) : options.env;
       const file = new LogFile(join(dataDir, "logs", `${name}.log`));
       const pool = new FunctionPool({
         declaration,
-        environment: functionEnvironment(declaration, endpoints, nats, scale, further),
-        timeoutMs: scaledTimeoutMs(declaration, scale, options.shortestTimeoutMs),
+        environment: functionEnvironment(declaration, seen, nats, scale, further),
+        timeoutMs,
         processes,
         starts,
         onChange,
+        // By its own clock an invocation takes as much of its declared time as it took of what it had.
+        onInvoked: ({ ok, durationMs }) =>
+          metrics.invoked(name, {
+            ok,
+            durationMs: (durationMs * declaration.timeoutSec * 1_000) / timeoutMs,
+          }),
+        onConcurrency: (running) => metrics.concurrent(name, running),
+        // Of a function that has longer than the time scale gives it more run at once than are declared.
+        onThrottle: () => {
+          if (timeoutMs * scale <= declaration.timeoutSec * 1_000) metrics.throttled(name);
+        },
         onLine: (line) => {
           files.attempt(() => file.write(line));
+          metrics.line(line);
           options.log?.({ type: "line", functionName: name, line });
         },
       });
@@ -172,7 +189,30 @@ function poolOf(pools: Pools, name: string): FunctionPool {
   throw new HostError("assembly_invalid", `no function ${name}; there are ${[...pools.keys()].join(", ")}`);
 }
 
-function hostOf({ closing }: Stage, { stack, queues, dynamodb, nats, endpoints }: Parts, pools: Pools): Host {
+function watchMetrics(stage: Stage, { stack, queues }: Parts, assemblyDir: string): Metrics {
+  const { dataDir, scale, closing, files, options } = stage;
+  const metrics = new Metrics({
+    alarms: readAlarms(assemblyDir),
+    queues: stack.queues.map(({ name }) => name),
+    look: (queue) => queues.look(queue),
+    tables: stack.tables.map(({ name }) => name),
+    scale,
+    file: join(dataDir, "alarms.json"),
+    attempt: (write) => files.attempt(write),
+    onChange: (change) =>
+      options.log?.({ type: "alarm", message: `${change.name}: ${change.from} → ${change.to}`, ...change }),
+  });
+  metrics.start();
+  closing.defer(() => metrics.stop());
+  return metrics;
+}
+
+function hostOf(
+  { closing }: Stage,
+  { stack, queues, dynamodb, nats, endpoints }: Parts,
+  pools: Pools,
+  metrics: Metrics,
+): Host {
   return {
     endpoints,
     tableName: stack.tables[0]?.name ?? "",
@@ -185,6 +225,7 @@ function hostOf({ closing }: Stage, { stack, queues, dynamodb, nats, endpoints }
       ...(nats.server ? [{ name: "nats", pid: nats.server.pid }] : []),
     ],
     invoke: (name, event) => poolOf(pools, name).invoke(JSON.stringify(event)),
+    metrics,
     stop: () => closing.disposeAsync(),
   };
 }

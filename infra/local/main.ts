@@ -11,6 +11,7 @@ import { synthesize } from "../synth.ts";
 import { messageOf } from "./errors.ts";
 import { delegateFirstTask, whyNoFirstTask } from "./first-task.ts";
 import { type Host, type HostEvent, startHost } from "./host.ts";
+import type { AlarmChange } from "./metrics/alarms.ts";
 import { type Progress, progressOn } from "./progress.ts";
 
 const DEFAULT_DATA = ".sluice";
@@ -159,7 +160,14 @@ async function showFirstTask(
 function tell(event: HostEvent, verbose: boolean, progress: Progress): void {
   if (event.type === "progress") progress.doing(event.message);
   else if (event.type === "trouble") progress.line(`! ${event.message}`);
+  else if (event.type === "alarm") tellAlarm(event, progress);
   else if (verbose) progress.line(`[${event.functionName}] ${event.line}`);
+}
+
+/** Only what somebody would be woken for, and that it is over. */
+function tellAlarm({ name, description, from, to }: AlarmChange, progress: Progress): void {
+  if (to === "ALARM") progress.line(`! alarm ${name}: ${description}`);
+  else if (from === "ALARM") progress.line(`alarm ${name} is over`);
 }
 
 function tellWhatNext(host: Host, { agents }: DeploymentConfig, { data }: Options, progress: Progress): void {

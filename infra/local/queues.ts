@@ -101,6 +101,17 @@ export class Queues {
     }
   }
 
+  /** What a queue holds: messages to be received, received ones, and when the oldest of them was sent. */
+  look(name: string): { visible: number; inFlight: number; oldestSentAt: number | undefined } {
+    const { ready = [], inflight = [] } = this.#server.inspectQueue(name)?.messages ?? {};
+    const sent = [...ready, ...inflight.map(({ message }) => message)].map((of) => of.sentTimestamp);
+    return {
+      visible: ready.length,
+      inFlight: inflight.length,
+      oldestSentAt: sent.length === 0 ? undefined : Math.min(...sent),
+    };
+  }
+
   async stop(): Promise<void> {
     await this.#server.stop();
     unsubscribe("net.server.socket", this.#guard);

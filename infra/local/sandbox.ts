@@ -20,6 +20,15 @@ export interface SandboxOptions {
   readonly timeoutMs: number;
   readonly processes: Processes;
   readonly onLine: (line: string) => void;
+  /** Told of each invocation, when it is over. */
+  readonly onInvoked?: (invocation: Invocation) => void;
+}
+
+/** What became of an invocation. */
+export interface Invocation {
+  readonly ok: boolean;
+  /** In milliseconds, of the `timeoutMs` that it may take. */
+  readonly durationMs: number;
 }
 
 /** One process that runs a function's bundle, one invocation at a time. */
@@ -89,7 +98,7 @@ export class Sandbox {
 
   /** Runs one invocation in a sandbox that is ready; never rejects. */
   async invoke(requestId: string, payload: string): Promise<InvocationResult> {
-    const { declaration, timeoutMs, onLine } = this.#options;
+    const { declaration, timeoutMs, onLine, onInvoked } = this.#options;
     const startedAt = performance.now();
     onLine(`START RequestId: ${requestId} Version: $LATEST`);
     const timedOut = `Task timed out after ${declaration.timeoutSec.toFixed(2)} seconds`;
@@ -113,7 +122,9 @@ export class Sandbox {
     clearTimeout(timer);
     clearInterval(watch);
     peakMb = Math.max(peakMb, memoryOf(this.pid ?? 0)?.peakMb ?? 0);
-    this.#report(requestId, performance.now() - startedAt, peakMb, result);
+    const durationMs = performance.now() - startedAt;
+    this.#report(requestId, durationMs, peakMb, result);
+    onInvoked?.({ ok: result.ok, durationMs });
     return result;
   }
 

@@ -11,19 +11,22 @@ import type { Publisher } from "./publisher.ts";
  * handed on is cancelled, and its slot is given to the next. For those who find a task as others have left it.
  *
  * @param entries the whole journal, in order
+ * @returns how many events were not there
  * @throws when NATS or the table cannot be reached
  */
 export async function catchUp(
   deps: HandOnDeps & { readonly publisher: Publisher; readonly messenger: Messenger },
   head: Head,
   entries: readonly Entry[],
-): Promise<void> {
+): Promise<number> {
   const { store, publisher } = deps;
   const onStream = Math.max(head.published, await publisher.lastRevision(head));
   const events = [firstEvent(head), ...entries.flatMap((entry) => entry.events ?? [])];
-  for (const event of events) if (event.revision > onStream) await publisher.publish(head, event);
+  const missing = events.filter(({ revision }) => revision > onStream);
+  for (const event of missing) await publisher.publish(head, event);
   const last = entries.at(-1);
-  if (last === undefined) return;
+  if (last === undefined) return missing.length;
   if (last.end !== undefined) await cancelChildren(deps, head, fold(entries));
   if (await store.settle(head, last.revision, last.end?.state)) await handOn(deps, head.to);
+  return missing.length;
 }

@@ -21,11 +21,13 @@ export class Outlet {
   readonly #clock: Clock;
   /** Whether the stream may hold events that we do not know to be published: then it is asked first. */
   #unsure: boolean;
+  readonly #late: (ms: number) => void;
   #running: Promise<void> | undefined;
 
   /**
    * @param options.resumed whether somebody else may have published some of the events
    * @param options.until until when to go on trying, in milliseconds since 1970
+   * @param options.late told how long the lowest event has waited, in milliseconds, each time that it cannot be sent
    */
   constructor(options: {
     journal: Journal;
@@ -35,6 +37,7 @@ export class Outlet {
     resumed: boolean;
     until: () => number;
     clock: Clock;
+    late?: (ms: number) => void;
   }) {
     this.#journal = options.journal;
     this.#publisher = options.publisher;
@@ -43,6 +46,7 @@ export class Outlet {
     this.#unsure = options.resumed;
     this.#until = options.until;
     this.#clock = options.clock;
+    this.#late = options.late ?? (() => {});
   }
 
   /** Starts publishing what there is, unless that is under way. */
@@ -61,6 +65,7 @@ export class Outlet {
     // Not in the turn of the caller, who has yet to note that this runs.
     await Promise.resolve();
     let delay = FIRST_RETRY_MS;
+    let since = this.#clock.now();
     for (;;) {
       const [event] = this.#journal.unpublished;
       if (event === undefined) break;
@@ -69,6 +74,7 @@ export class Outlet {
         else await this.#publish(event);
         this.#unsure = false;
         delay = FIRST_RETRY_MS;
+        since = this.#clock.now();
       } catch (error) {
         // It may have landed unanswered, and by the time that we reach the stream again have left its duplicate window.
         this.#unsure = true;
@@ -77,6 +83,7 @@ export class Outlet {
           revision: event.revision,
           ...errorFields(error),
         });
+        this.#late(Math.max(0, this.#clock.now() - since));
         if (this.#clock.now() + delay > this.#until()) break;
         await pauseBy(this.#clock.timer, delay);
         delay = Math.min(delay * 2, MAX_RETRY_MS);

@@ -1,6 +1,7 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Timing } from "../config/timing.ts";
 import { type Forwarded, forwarded } from "../tasks/messages.ts";
+import type { LogFields } from "../telemetry/fields.ts";
 import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import { type Delivery, fetchDelivery, nakDelay, settleDelivery, type Verdict } from "./delivery.ts";
 
@@ -68,7 +69,7 @@ export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<vo
   }
 }
 
-function fields({ stream, seq, subject, deliveries, redriven }: Forwarded): Record<string, unknown> {
+function fields({ stream, seq, subject, deliveries, redriven }: Forwarded): LogFields {
   return { stream, seq, subject, deliveries, ...(redriven && { redriven }) };
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from "../tasks/clock.ts";
 import { deadlineOf, lifeEnd, type View } from "../tasks/fold.ts";
 import type { Head, StoredStep } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
+import type { LogFields } from "../telemetry/fields.ts";
 import type { Telemetry } from "../telemetry/index.ts";
 import type { ArtifactRef } from "../wire/index.ts";
 import { Alarm } from "./alarm.ts";
@@ -40,6 +41,9 @@ export type Done =
   | { readonly at: number; readonly error: Error };
 
 export type StepKind = StoredStep["kind"];
+
+/** A step that takes longer has a line in the log, in milliseconds. */
+const SLOW_STEP_MS = 5_000;
 
 /** A promise that never settles: a handler that has lost its task simply goes no further. */
 const never = () => new Promise<never>(() => {});
@@ -292,7 +296,25 @@ export class Engine {
     }
   }
 
-  warn(message: string, fields: Readonly<Record<string, unknown>>): void {
+  /** Counts a question that was put. */
+  countQuestion(): void {
+    this.#telemetry.count("QuestionsAsked", 1, { runtime: this.head.to });
+  }
+
+  /**
+   * Notes what a `run` step has taken.
+   *
+   * @param ms from its first attempt to its result, in milliseconds
+   */
+  measureStep(step: string, ms: number, attempts: number): void {
+    const { taskId, to: runtime } = this.head;
+    this.#telemetry.measure("StepDuration", ms, { runtime });
+    if (ms >= SLOW_STEP_MS)
+      this.#telemetry.info("a step took long", { taskId, to: runtime, step, ms, attempts });
+    if (attempts > 1) this.#telemetry.count("StepsRetried", attempts - 1, { runtime });
+  }
+
+  warn(message: string, fields: LogFields): void {
     this.#telemetry.warn(message, { ...fields, taskId: this.taskId });
   }
 

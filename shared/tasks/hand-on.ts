@@ -60,12 +60,16 @@ export async function handOn(deps: HandOnDeps, runtime: string, known?: Slots): 
 /**
  * Does so for all agents, for a limit may just have been lifted. Their counts are read together: a deployment may host
  * hundreds of agents, and nearly always there is nothing to hand on.
+ *
+ * @returns the slots as they were read
  */
-export async function handOnAll(deps: HandOnDeps): Promise<void> {
+export async function handOnAll(deps: HandOnDeps): Promise<ReadonlyMap<string, Slots>> {
   try {
     const all = await deps.store.allSlots(deps.deployment.agents.map(({ runtime }) => runtime));
     await Promise.all([...all].map(([runtime, slots]) => handOn(deps, runtime, slots)));
+    return all;
   } catch (error) {
     deps.telemetry.warn("no slots are handed on yet", errorFields(error));
+    return new Map();
   }
 }

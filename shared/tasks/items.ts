@@ -153,6 +153,8 @@ export const head = z.object({
   owner: z.string().optional(),
   /** The last revision that is known to be published. */
   published: z.int().nonnegative(),
+  /** When the message entered its stream, in milliseconds since 1970. */
+  storedAt: z.number().optional(),
   /** When the decision was made, in milliseconds since 1970; the `createdAt` of `accepted` or `rejected`. */
   decidedAt: z.number(),
   /** When the task is over at the latest, in milliseconds since 1970. */

@@ -1,7 +1,14 @@
 import { Logger } from "@aws-lambda-powertools/logger";
-import { Metrics, MetricUnit } from "@aws-lambda-powertools/metrics";
-
-type Fields = Readonly<Record<string, unknown>>;
+import { MetricLines } from "./emf.ts";
+import type { LogFields } from "./fields.ts";
+import type {
+  DimensionalCount,
+  DimensionalMeasure,
+  DimensionsOf,
+  MetricName,
+  PlainCount,
+  PlainMeasure,
+} from "./metrics.ts";
 
 /**
  * What a function says about itself: structured log lines and metrics of few dimensions. Fields carry ids, counts and
@@ -9,18 +16,24 @@ type Fields = Readonly<Record<string, unknown>>;
  * paid for).
  */
 export interface Telemetry {
-  debug(message: string, fields?: Fields): void;
-  info(message: string, fields?: Fields): void;
-  warn(message: string, fields?: Fields): void;
-  error(message: string, fields?: Fields): void;
-  /** Counts something under a metric's name. */
-  count(metric: string, value?: number, dimensions?: Readonly<Record<string, string>>): void;
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** Counts what has happened, under a name of the catalogue (metrics.ts). */
+  count(metric: PlainCount, value?: number): void;
+  count<M extends DimensionalCount>(metric: M, value: number, dimensions: DimensionsOf<M>): void;
+  /** Notes how much there is, or how long something took, in the unit of the catalogue. */
+  measure(metric: PlainMeasure, value: number): void;
+  measure<M extends DimensionalMeasure>(metric: M, value: number, dimensions: DimensionsOf<M>): void;
 }
 
-/** {@link Telemetry} over Powertools, with the two instances that its middleware wants to see. */
+/** {@link Telemetry} over Powertools. */
 export interface PowertoolsTelemetry extends Telemetry {
+  /** For the middleware that wants to see it. */
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  /** Writes out what was counted and measured. */
+  flush(): void;
 }
 
 /**
@@ -29,37 +42,26 @@ export interface PowertoolsTelemetry extends Telemetry {
  */
 export function createTelemetry(): PowertoolsTelemetry {
   const logger = new Logger();
-  const metrics = new Metrics();
-  const log = (level: "debug" | "info" | "warn" | "error") => (message: string, fields?: Fields) =>
+  const lines = new MetricLines();
+  const log = (level: "debug" | "info" | "warn" | "error") => (message: string, fields?: LogFields) =>
     fields === undefined ? logger[level](message) : logger[level](message, { ...fields });
   return {
     logger,
-    metrics,
     debug: log("debug"),
     info: log("info"),
     warn: log("warn"),
     error: log("error"),
-    count(metric, value = 1, dimensions) {
-      if (dimensions === undefined) {
-        metrics.addMetric(metric, MetricUnit.Count, value);
-        return;
-      }
-      const single = metrics.singleMetric();
-      single.addDimensions({ ...dimensions });
-      single.addMetric(metric, MetricUnit.Count, value);
-    },
+    count: (metric: MetricName, value = 1, dimensions: Readonly<Record<string, string>> = {}) =>
+      lines.add(metric, value, dimensions),
+    measure: (metric: MetricName, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
+      lines.add(metric, value, dimensions),
+    flush: () => lines.flush(),
   };
 }
 
-/**
- * The middleware that writes out what an invocation has counted. Powertools' own complains about an invocation that
- * counted nothing, which is as it should be.
- */
-export function publishMetrics({ metrics }: Pick<PowertoolsTelemetry, "metrics">) {
-  const publish = () => {
-    if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
-  };
-  return { after: publish, onError: publish };
+/** The middleware that writes out what an invocation has counted and measured. */
+export function publishMetrics({ flush }: Pick<PowertoolsTelemetry, "flush">) {
+  return { after: flush, onError: flush };
 }
 
 /** The fields that tell what an error was, without its stack's absolute paths. */

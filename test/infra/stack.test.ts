@@ -160,7 +160,7 @@ for (const name of FUNCTION_NAMES)
     assert.equal(properties.MemorySize, FUNCTION_SIZES[name].memoryMb);
     assert.equal(properties.ReservedConcurrentExecutions, name === "bridge" ? 2 : undefined);
     assert.deepEqual(Object.keys(environment).toSorted(), [...COMMON, ...ENVIRONMENT[name]].toSorted());
-    assert.equal(environment.POWERTOOLS_METRICS_NAMESPACE, "Sluice");
+    assert.equal(environment.POWERTOOLS_METRICS_NAMESPACE, "Sluice/sluice-acme");
   });
 
 test("every function has a log group of its own that forgets", () => {

@@ -27,7 +27,7 @@ import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const HOUR = 3_600_000;
 const PLAIN = { runtime: "acme-made", delegates: false };
-const silent = { debug() {}, info() {}, warn() {}, error() {}, count() {} };
+const silent = { debug() {}, info() {}, warn() {}, error() {}, count() {}, measure() {} };
 let server: TestNats;
 let nc: NatsConnection;
 let jsm: JetStreamManager;

@@ -150,7 +150,7 @@ export class Functions {
 function telemetryOf(process: Process): Telemetry {
   const say = (message: string, fields?: Readonly<Record<string, unknown>>) =>
     process.say(() => `says: ${message}${reasonOf(fields)}`);
-  return { debug: say, info: say, warn: say, error: say, count: () => {} };
+  return { debug: say, info: say, warn: say, error: say, count: () => {}, measure: () => {} };
 }
 
 function reasonOf({ errorName, errorMessage, reason, why }: Readonly<Record<string, unknown>> = {}): string {

@@ -154,6 +154,7 @@ export async function startWorld(
     warn: note("warn"),
     error: note("error"),
     count: () => {},
+    measure: () => {},
   };
   const client = DynamoDBDocumentClient.from(ddb, { marshallOptions: { removeUndefinedValues: true } });
   const store = dynamoStore({ client, table: "tasks" });

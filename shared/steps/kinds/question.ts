@@ -89,6 +89,7 @@ async function ask(
       events: [{ kind: "status", state, content }],
     }),
   );
+  engine.countQuestion();
 }
 
 /** Stores that nobody answered, so that a late answer changes nothing; unless one has come meanwhile. */

@@ -66,6 +66,7 @@ async function store(engine: Engine, id: string, text: string, ms: number, attem
   const value = await durable(engine.values.keep(engine.taskId, text));
   const step = { name: id, kind: "run" as const, value, ms, ...(attempts > 1 && { attempts }) };
   const at = await durable(engine.writer.add({ step }));
+  engine.measureStep(id, ms, attempts);
   return { at, value: fromJson(text) };
 }
 
@@ -78,6 +79,7 @@ async function fail(
 ): Promise<Done> {
   const step = { name: id, kind: "run" as const, value: { text: "" }, ms, error };
   const at = await durable(engine.writer.add({ step: { ...step, ...(attempts > 1 && { attempts }) } }));
+  engine.measureStep(id, ms, attempts);
   return { at, error: reviveError(error) };
 }
 

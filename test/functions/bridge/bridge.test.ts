@@ -21,7 +21,7 @@ import {
 import { type Forwarded, forwarded } from "../../../shared/tasks/messages.ts";
 import { startNats, type TestNats } from "../../support/nats-server.ts";
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {}, count() {} };
+const quiet = { debug() {}, info() {}, warn() {}, error() {}, count() {}, measure() {} };
 /** How long a run may take where a busy machine must not matter. */
 const BUSY_MS = 6_000;
 const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -144,7 +144,7 @@ test("messages go to their queues with all that their decision needs, unacknowle
   assert.equal(await ack(nc, message.ackSubject), true);
   assert.equal((await consumerInfo()).num_ack_pending, 0);
   assert.equal(queued("controls")[0]?.stream, "A2A_CONTROLS");
-  assert.deepEqual(await run, { forwarded: 2, givenBack: 0 });
+  assert.deepEqual(await run, { forwarded: 2, givenBack: 0, redelivered: 0 });
 });
 
 test("the events of what an agent has handed on go to a queue of their own, and nobody else's", async () => {
@@ -169,7 +169,7 @@ test("the events of what an agent has handed on go to a queue of their own, and 
   await js.publish(`a2a.v1.event.peer.${other}.task_2.accepted`, "{}");
   await js.publish(`a2a.v1.event.${runtime}.peer.task_3.accepted`, "{}");
   await until("both", () => queued("events").length === 2);
-  assert.deepEqual(await run, { forwarded: 2, givenBack: 0 });
+  assert.deepEqual(await run, { forwarded: 2, givenBack: 0, redelivered: 0 });
   const got = queued("events").toSorted((a, b) => a.seq - b.seq);
   assert.deepEqual(
     got.map(({ stream, consumer, subject, body: inline }) => [stream, consumer, subject, inline]),
@@ -396,7 +396,7 @@ test("a deployment without agents makes the streams and is done", async () => {
   const url = "http://127.0.0.1:1/000000000000/q";
   const urls = { tasksQueueUrl: url, controlsQueueUrl: url, eventsQueueUrl: url };
   const settings = { ...urls, runtimes: [], bound: 1_000 };
-  assert.deepEqual(await start(60_000, { settings }), { forwarded: 0, givenBack: 0 });
+  assert.deepEqual(await start(60_000, { settings }), { forwarded: 0, givenBack: 0, redelivered: 0 });
 });
 
 function listen(listener: RequestListener): Promise<Server> {
@@ -420,3 +420,26 @@ async function relay(
   response.writeHead(answer.status, { "content-type": "application/x-amz-json-1.0" });
   response.end(Buffer.from(await answer.arrayBuffer()));
 }
+
+test("a run tells how far its durables lag, as it finds them and from then on", async () => {
+  const told: string[] = [];
+  const telemetry = {
+    ...quiet,
+    measure: (metric: string, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
+      void told.push(`${metric} ${value} ${Object.values(dimensions)}`),
+  };
+  await start(1_200, { telemetry });
+  assert.deepEqual([...new Set(told)], ["MessagesPending 0 "]);
+  await publish(10);
+  const run = start(3_000, { telemetry }, 4);
+  const durable = `a2a_tasks_${runtime}`;
+  for (const line of [
+    "MessagesPending 10 ",
+    `ConsumerPending 10 ${durable}`,
+    "MessagesPending 8 ",
+    `ConsumerPending 8 ${durable}`,
+    `ConsumerAckPending 2 ${durable}`,
+  ])
+    await until(line, () => told.includes(line));
+  await run;
+});

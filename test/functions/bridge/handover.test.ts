@@ -17,7 +17,7 @@ import { startNats, type TestNats } from "../../support/nats-server.ts";
 import { type ConfiguredNats, startConfiguredNats } from "../../support/nats-users.ts";
 import { until } from "../../support/until.ts";
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {}, count() {} };
+const quiet = { debug() {}, info() {}, warn() {}, error() {}, count() {}, measure() {} };
 const RUNTIME = { runtime: "acme-support", delegates: false };
 /** Long enough for every acknowledgement; what was not acknowledged comes again after it. */
 const TIMING = { ...timing(100), marginMs: 400, ackWaitMs: 8_000 };

@@ -1,0 +1,190 @@
+/**
+ * Our own metrics, all of them: what is counted or measured by any function has its name here, and docs/metrics.md
+ * explains each. They are published in the namespace of the stack (infra/observability), every one with the dimension
+ * `service`, the function that has measured it.
+ *
+ * Dimensions have few values, for each combination is a metric that is paid for: an id never is one.
+ */
+
+/** What a metric is counted in (CloudWatch API: MetricDatum, Unit). */
+export type MetricUnitName = "Count" | "Milliseconds";
+
+export interface MetricDefinition {
+  readonly unit: MetricUnitName;
+  /** `count`: what happened, to be summed up. `gauge`: how much there is. `time`: how long something took. */
+  readonly kind: "count" | "gauge" | "time";
+  /** Whose values tell one from another, beside `service`. */
+  readonly dimensions: readonly string[];
+  /** The fewer dimensions under which it is published as well: alarms cannot add up over the values of one. */
+  readonly also?: readonly (readonly string[])[];
+  readonly meaning: string;
+}
+
+const count = { unit: "Count", kind: "count" } as const;
+const gauge = { unit: "Count", kind: "gauge" } as const;
+const time = { unit: "Milliseconds", kind: "time" } as const;
+
+const NONE = [] as const;
+const RUNTIME = ["runtime"] as const;
+const OUTCOME = ["runtime", "outcome"] as const;
+const CONSUMER = ["consumer"] as const;
+
+export const METRICS = {
+  // Tasks.
+  TasksDecided: {
+    ...count,
+    dimensions: OUTCOME,
+    also: [["outcome"]],
+    meaning: "tasks decided by `admit`: `accepted`, or the code of the rejection",
+  },
+  TasksEnded: {
+    ...count,
+    dimensions: OUTCOME,
+    also: [NONE],
+    meaning: "tasks that have ended: `completed`, `canceled`, or the code of the failure",
+  },
+  TasksTakenOver: {
+    ...count,
+    dimensions: RUNTIME,
+    meaning: "claims after the first: waits, and workers lost",
+  },
+  TasksRunning: { ...gauge, dimensions: RUNTIME, meaning: "tasks that hold a slot of their agent" },
+  TasksQueued: { ...gauge, dimensions: RUNTIME, meaning: "tasks that wait for a slot of their agent" },
+  TimeToAccepted: {
+    ...time,
+    dimensions: RUNTIME,
+    also: [NONE],
+    meaning: "from the message's time on its stream until `accepted` is on its own",
+  },
+  TimeToResult: {
+    ...time,
+    dimensions: RUNTIME,
+    also: [NONE],
+    meaning: "from the message's time on its stream until the task's last event is on its own",
+  },
+  // Steps.
+  StepDuration: {
+    ...time,
+    dimensions: RUNTIME,
+    also: [NONE],
+    meaning: "a `run` step, from its first attempt to its result, pauses included",
+  },
+  StepsRetried: { ...count, dimensions: RUNTIME, meaning: "attempts of `run` steps after the first" },
+  QuestionsAsked: {
+    ...count,
+    dimensions: RUNTIME,
+    also: [NONE],
+    meaning: "questions and approvals put to a requester",
+  },
+  QuestionsAnswered: { ...count, dimensions: RUNTIME, meaning: "answers that a requester has given" },
+  DelegationsEnded: { ...count, dimensions: OUTCOME, meaning: "tasks handed on that are over, by how" },
+  // Events.
+  UnpublishedAge: {
+    ...time,
+    dimensions: NONE,
+    meaning: "how long the oldest event has waited for its stream, in the deployment's own time",
+  },
+  // Messages.
+  MessagesForwarded: {
+    ...count,
+    dimensions: NONE,
+    meaning: "messages that a run of the bridge has put on the queues; told by every run, as 0 too",
+  },
+  MessagesNotForwarded: {
+    ...count,
+    dimensions: NONE,
+    meaning: "messages that the bridge gave back to JetStream",
+  },
+  MessagesRedelivered: {
+    ...count,
+    dimensions: NONE,
+    meaning: "of those forwarded, the ones delivered before",
+  },
+  MessagesPending: { ...gauge, dimensions: NONE, meaning: "messages that no durable of ours was given yet" },
+  ConsumerPending: {
+    ...gauge,
+    dimensions: CONSUMER,
+    meaning: "`num_pending` of a durable: messages not delivered yet; told where there are any",
+  },
+  ConsumerAckPending: {
+    ...gauge,
+    dimensions: CONSUMER,
+    meaning: "`num_ack_pending` of a durable: delivered and not acknowledged; told where there are any",
+  },
+  ConsumerRedelivered: {
+    ...gauge,
+    dimensions: CONSUMER,
+    meaning: "`num_redelivered` of a durable: of those, delivered more than once; told where there are any",
+  },
+  MessagesGivenBack: {
+    ...count,
+    dimensions: NONE,
+    meaning: "messages given back because a part was out of reach",
+  },
+  MessagesTerminated: {
+    ...count,
+    dimensions: NONE,
+    meaning: "messages that cannot be answered, and were terminated",
+  },
+  MessagesGone: {
+    ...count,
+    dimensions: NONE,
+    meaning: "messages that left their stream before they were decided",
+  },
+  MessagesPoisonous: {
+    ...count,
+    dimensions: NONE,
+    meaning: "messages that ended their function on every receive",
+  },
+  AcksUnconfirmed: {
+    ...count,
+    dimensions: NONE,
+    meaning: "acknowledgements that the server did not confirm",
+  },
+  // The machinery.
+  TasksDue: { ...count, dimensions: NONE, meaning: "due tasks that a run of `sweep` looked at" },
+  TasksOffered: { ...count, dimensions: NONE, meaning: "of those, the ones offered to the workers" },
+  SweepFailures: { ...count, dimensions: NONE, meaning: "due tasks that could not be attended to" },
+  RuntimesWithoutConsumers: {
+    ...count,
+    dimensions: NONE,
+    meaning: "agents whose durables could not be had at the start of a run of the bridge",
+  },
+  BridgeRunsFailed: { ...count, dimensions: NONE, meaning: "runs of the bridge as a service that failed" },
+  NatsDisconnects: { ...count, dimensions: NONE, meaning: "connections to NATS that were lost while in use" },
+  RequestsThrottled: {
+    ...count,
+    dimensions: ["operation"],
+    meaning: "requests that DynamoDB throttled, those included that succeeded when repeated",
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+type Catalogue = typeof METRICS;
+export type MetricName = keyof Catalogue;
+
+/** The metrics of a kind, with dimensions of their own or without. */
+type Named<Kind extends MetricDefinition["kind"], Of extends "plain" | "dimensional"> = {
+  [M in MetricName]: Catalogue[M]["kind"] extends Kind
+    ? Catalogue[M]["dimensions"] extends typeof NONE
+      ? Of extends "plain"
+        ? M
+        : never
+      : Of extends "dimensional"
+        ? M
+        : never
+    : never;
+}[MetricName];
+
+export type PlainCount = Named<"count", "plain">;
+export type DimensionalCount = Named<"count", "dimensional">;
+export type PlainMeasure = Named<"gauge" | "time", "plain">;
+export type DimensionalMeasure = Named<"gauge" | "time", "dimensional">;
+
+/** A value for each dimension of a metric. */
+export type DimensionsOf<M extends MetricName> = Readonly<Record<Catalogue[M]["dimensions"][number], string>>;
+
+/** The sets of dimensions under which a metric is published, its own first. */
+export function dimensionSets(metric: MetricName): readonly (readonly string[])[] {
+  const { dimensions, also = [] }: MetricDefinition = METRICS[metric];
+  return [dimensions, ...also];
+}

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Match, Template } from "aws-cdk-lib/assertions";
+import * as z from "zod";
+import { OwnMetrics } from "../../infra/observability/metrics.ts";
+import { resources, stackWith } from "./support/stack.ts";
+
+const ARN = "arn:aws:sns:eu-central-1:123456789012:pager";
+
+test("alarms go to a topic of the stack's own, that only CloudWatch may publish to, and its subscribers", () => {
+  const template = Template.fromStack(stackWith({ cloud: { alarms: { emails: ["a@b.example"] } } }));
+  template.hasResourceProperties("AWS::SNS::Subscription", { Protocol: "email", Endpoint: "a@b.example" });
+  template.hasResourceProperties("AWS::SNS::TopicPolicy", {
+    PolicyDocument: {
+      Statement: [
+        Match.objectLike({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+        Match.objectLike({
+          Effect: "Allow",
+          Principal: { Service: "cloudwatch.amazonaws.com" },
+          Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
+        }),
+      ],
+    },
+  });
+});
+
+test("or to the operator's topic, and then there is no other", () => {
+  const template = Template.fromStack(stackWith({ cloud: { alarms: { topicArn: ARN } } }));
+  template.resourceCountIs("AWS::SNS::Topic", 0);
+  for (const { Properties } of resources(template, "AWS::CloudWatch::Alarm"))
+    assert.deepEqual([Properties.AlarmActions, Properties.OKActions], [[ARN], [ARN]]);
+});
+
+test("each queue, each function and each agent's own is watched; a bridge as a service by its metrics", () => {
+  const names = (options: Parameters<typeof stackWith>[0]) =>
+    resources(Template.fromStack(stackWith(options)), "AWS::CloudWatch::Alarm")
+      .map(({ Properties }) => String(Properties.AlarmName))
+      .toSorted();
+  const usual = names({});
+  for (const queue of ["tasks", "controls", "events", "work"])
+    for (const kind of ["dead-letters", "queue-age"])
+      assert.ok(usual.includes(`sluice-acme-${kind}-${queue}`));
+  for (const name of ["bridge", "admit", "control", "events", "work", "sweep"])
+    for (const kind of ["errors", "throttles", "duration"])
+      assert.equal(
+        usual.includes(`sluice-acme-function-${kind}-${name}`),
+        kind !== "duration" || name !== "bridge",
+        `${kind} ${name}`,
+      );
+  const own = names({ functions: { heavy: { timeoutSec: 30 } } });
+  assert.deepEqual(
+    own.filter((name) => !usual.includes(name)),
+    [
+      "sluice-acme-dead-letters-work-heavy",
+      "sluice-acme-function-duration-work-heavy",
+      "sluice-acme-function-errors-work-heavy",
+      "sluice-acme-function-throttles-work-heavy",
+      "sluice-acme-queue-age-work-heavy",
+    ],
+  );
+  const service = names({ cloud: { bridge: "fargate", network: { vpcId: "new" } } });
+  assert.deepEqual(
+    usual.filter((name) => !service.includes(name)),
+    ["sluice-acme-function-errors-bridge", "sluice-acme-function-throttles-bridge"],
+  );
+});
+
+test("a stage has its own dashboard, alarms, queries and metrics", () => {
+  const template = Template.fromStack(stackWith({ cloud: { stage: "dev" } }));
+  template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "sluice-acme-dev" });
+  template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName: "sluice-acme-dev-bridge-silent" });
+  const body = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
+  assert.match(body, /Sluice\/sluice-acme-dev/);
+  assert.doesNotMatch(body, /Sluice\/sluice-acme[^-]/);
+  for (const { Properties } of resources(template, "AWS::Logs::QueryDefinition")) {
+    assert.match(String(Properties.Name), /^sluice-acme-dev\//);
+    assert.equal(z.array(z.unknown()).parse(Properties.LogGroupNames).length, 6);
+  }
+});
+
+test("no alarm and no widget can look at dimensions under which nothing is published", () => {
+  const own = new OwnMetrics(stackWith());
+  assert.throws(
+    () => own.of("work", "TasksEnded", { dimensions: { runtime: "a" } }),
+    /not published by runtime/,
+  );
+  assert.throws(() => own.of("work", "StepsRetried"), /service alone/);
+});
