@@ -16,6 +16,7 @@ import { Limiter } from "./limiter.ts";
 import { LogFile } from "./log-file.ts";
 import { type Parts, type Stage, startParts } from "./parts.ts";
 import { Processes } from "./processes.ts";
+import { Processors } from "./processors.ts";
 import type { InvocationResult } from "./runtime-api.ts";
 import { Schedule } from "./schedules.ts";
 import { readStack, type Stack } from "./stack.ts";
@@ -116,6 +117,7 @@ function makePools(
   onChange: () => void,
 ): Pools {
   const starts = new Limiter(Math.max(2, availableParallelism()));
+  const processors = new Processors();
   const invocable = stack.functions.filter(({ codeDir }) => codeDir !== "");
   return new Map(
     invocable.map((declaration) => {
@@ -127,6 +129,7 @@ function makePools(
         timeoutMs: scaledTimeoutMs(declaration, scale, options.shortestTimeoutMs),
         processes,
         starts,
+        processors,
         onChange,
         onLine: (line) => {
           files.attempt(() => file.write(line));
