@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Limiter } from "./limiter.ts";
+import type { Processors } from "./processors.ts";
 import type { InvocationResult } from "./runtime-api.ts";
 import { Sandbox, type SandboxOptions } from "./sandbox.ts";
 
@@ -7,10 +8,17 @@ import { Sandbox, type SandboxOptions } from "./sandbox.ts";
 const IDLE_MS = 5 * 60_000;
 /** AWS Lambda quotas: an account's concurrent executions, the bound of a function that reserves none. */
 const ACCOUNT_CONCURRENCY = 1_000;
+/** Sandboxes that are started without a look at the processors. */
+const AT_ONCE = 8;
+/** Beyond those, how long an invocation waits for a warm sandbox while the processors are busy, in milliseconds. */
+const PATIENCE_MS = 2_000;
+/** How often it is looked whether another may start, in milliseconds. */
+const LOOK_MS = 100;
 
 export interface FunctionPoolOptions extends SandboxOptions {
   /** How many sandboxes of the whole host may start at once: starting is what a processor has to do. */
   readonly starts: Limiter;
+  readonly processors: Pick<Processors, "haveRoom">;
   readonly onChange: () => void;
   /** Told how many invocations run, with each that begins. */
   readonly onConcurrency?: (running: number) => void;
@@ -20,10 +28,17 @@ export interface FunctionPoolOptions extends SandboxOptions {
 
 interface Job {
   readonly payload: string;
+  /** When it came, by `performance.now()`. */
+  readonly since: number;
   readonly done: (result: InvocationResult) => void;
 }
 
-/** The sandboxes of one function: warm ones are used again, new ones started while more invocations wait. */
+/**
+ * The sandboxes of one function: warm ones are used again, new ones started while more invocations wait. On one machine
+ * more of them do not do more once its processors are busy: each must first warm up its own code, and with fifty of them
+ * a task took four times as much to compute as with three (docs/benchmarks.md). So beyond a few another starts only
+ * while there is room, or when somebody has waited for long.
+ */
 export class FunctionPool {
   readonly #options: FunctionPoolOptions;
   readonly #limit: number;
@@ -33,6 +48,9 @@ export class FunctionPool {
   /** Sandboxes asked for and not yet ready, and all that count against the limit. */
   #starting = 0;
   #total = 0;
+  /** When the last was started, by `performance.now()`. */
+  #startedAt = 0;
+  #looking: NodeJS.Timeout | undefined;
   #stopped = false;
   #running = 0;
 
@@ -54,7 +72,7 @@ export class FunctionPool {
   invoke(payload: string): Promise<InvocationResult> {
     if (this.#stopped) return Promise.resolve(STOPPED);
     return new Promise((done) => {
-      this.#waiting.push({ payload, done });
+      this.#waiting.push({ payload, since: performance.now(), done });
       this.#pump();
       // In Lambda it would not wait but be refused, and come again.
       if (this.#total >= this.#limit && this.#waiting.length > this.#starting) this.#options.onThrottle?.();
@@ -64,6 +82,7 @@ export class FunctionPool {
   /** Ends every sandbox; what runs or waits fails. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    clearTimeout(this.#looking);
     for (const { done } of this.#waiting.splice(0)) done(STOPPED);
     for (const sandbox of this.#sandboxes) sandbox.kill();
     await Promise.all([...this.#sandboxes].map((sandbox) => sandbox.ended));
@@ -78,10 +97,28 @@ export class FunctionPool {
       void this.#run(sandbox, job);
     }
     while (this.#starting < this.#waiting.length && this.#total < this.#limit) {
+      if (!this.#mayStart()) {
+        this.#lookAgain();
+        return;
+      }
       this.#starting++;
       this.#total++;
+      this.#startedAt = performance.now();
       void this.#start();
     }
+  }
+
+  #mayStart(): boolean {
+    if (this.#total < AT_ONCE || this.#options.processors.haveRoom) return true;
+    const waits = Math.max(this.#startedAt, this.#waiting[0]?.since ?? Number.POSITIVE_INFINITY);
+    return this.#starting === 0 && performance.now() - waits >= PATIENCE_MS;
+  }
+
+  #lookAgain(): void {
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      this.#pump();
+    }, LOOK_MS).unref();
   }
 
   async #start(): Promise<void> {

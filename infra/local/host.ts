@@ -18,6 +18,7 @@ import { readAlarms } from "./metrics/definitions.ts";
 import { Metrics } from "./metrics/watch.ts";
 import { type Parts, type Stage, startParts } from "./parts.ts";
 import { Processes } from "./processes.ts";
+import { Processors } from "./processors.ts";
 import type { InvocationResult } from "./runtime-api.ts";
 import { Schedule } from "./schedules.ts";
 import { readStack, type Stack } from "./stack.ts";
@@ -122,6 +123,7 @@ function makePools(
   { seen, metrics, onChange }: { seen: Endpoints; metrics: Metrics; onChange: () => void },
 ): Pools {
   const starts = new Limiter(Math.max(2, availableParallelism()));
+  const processors = new Processors();
   const invocable = stack.functions.filter(({ codeDir }) => codeDir !== "");
   return new Map(
     invocable.map((declaration) => {
@@ -135,6 +137,7 @@ function makePools(
         timeoutMs,
         processes,
         starts,
+        processors,
         onChange,
         // By its own clock an invocation takes as much of its declared time as it took of what it had.
         onInvoked: ({ ok, durationMs }) =>

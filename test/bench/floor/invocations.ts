@@ -28,6 +28,7 @@ export async function invocationsPerSecond(count: number): Promise<number> {
     timeoutMs: 30_000,
     processes: new Processes(dir),
     starts: new Limiter(SANDBOXES),
+    processors: { haveRoom: true },
     onChange: () => {},
     onLine: () => {},
   });
