@@ -113,8 +113,8 @@ function bridgeAlarms(own: OwnMetrics): AlarmSpec[] {
     {
       id: "bridge-silent",
       runbook: "bridge-silent",
-      says: "No run of the bridge has come to its end for five minutes: no message is taken from NATS.",
-      metric: own.of("bridge", "MessagesForwarded", { statistic: Stats.SAMPLE_COUNT }),
+      says: "The bridge has told nothing of its durables for five minutes: no message is taken from NATS.",
+      metric: own.of("bridge", "MessagesPending", { statistic: Stats.SAMPLE_COUNT }),
       threshold: 1,
       comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
       datapoints: [5, 5],
