@@ -11,6 +11,7 @@ import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { logsCommand } from "./logs.ts";
+import { pauseCommand, resumeCommand } from "./pause.ts";
 import { replyCommand } from "./reply.ts";
 import { statusCommand } from "./status.ts";
 import { stepsCommand } from "./steps.ts";
@@ -37,6 +38,8 @@ function program(): Command {
     stepsCommand(),
     logsCommand(),
     deadCommand(),
+    pauseCommand(),
+    resumeCommand(),
     doctorCommand(),
   ];
   for (const verb of verbs) {

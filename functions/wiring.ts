@@ -9,8 +9,10 @@ import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
 import { NatsLink } from "../shared/nats/index.ts";
 import { createSender } from "../shared/queues/index.ts";
 import { type Clock, systemClock } from "../shared/tasks/clock.ts";
+import { dynamoPauses } from "../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
 import type { WorkHint } from "../shared/tasks/messages.ts";
+import { Pauses } from "../shared/tasks/pauses.ts";
 import type { Store } from "../shared/tasks/store.ts";
 import { s3Values, type Values } from "../shared/tasks/values.ts";
 import { createTelemetry, type PowertoolsTelemetry } from "../shared/telemetry/index.ts";
@@ -32,6 +34,7 @@ export interface Wiring {
   readonly messenger: Messenger;
   readonly now: () => number;
   readonly clock: Clock;
+  readonly pauses: Pauses;
 }
 
 /**
@@ -61,17 +64,20 @@ export function wire(name: string, deployment: unknown): Wiring {
     },
   });
   const { now } = systemClock;
+  const timing = timingFromEnv(process.env);
+  const access = { client, table: env.TABLE_NAME };
   return {
     deployment: parsed,
-    timing: timingFromEnv(process.env),
+    timing,
     telemetry: createTelemetry(),
     nats,
-    store: dynamoStore({ client, table: env.TABLE_NAME }),
+    store: dynamoStore(access),
     values,
     publisher: natsPublisher({ connection: () => nats.get(), values, now }),
     messenger: natsMessenger({ connection: () => nats.get() }),
     now,
     clock: systemClock,
+    pauses: new Pauses({ store: dynamoPauses(access), now, timing }),
   };
 }
 

@@ -45,7 +45,7 @@ interface Wanted {
   readonly max: number;
 }
 
-function isStale(head: Head, hint: WorkHint): boolean {
+export function isStale(head: Head, hint: WorkHint): boolean {
   return head.epoch !== hint.epoch || head.beat !== hint.beat || isTerminal(head.state);
 }
 
@@ -99,8 +99,11 @@ async function takeTurn(
   return claimed;
 }
 
-/** Ends a task whose deadline has passed while nobody worked on it: for that it need not wait for a slot. */
-async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
+/**
+ * Ends a task whose deadline has passed while nobody worked on it: for that it need wait neither for a slot nor for the
+ * end of a pause.
+ */
+export async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
   const { store, values, clock, telemetry } = deps;
   const entries: Entry[] = [];
   const journal = new Journal({ store, head, now: clock.now, took: (entry) => entries.push(entry) });
@@ -115,7 +118,7 @@ async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
       end: run.end,
     }));
     const { taskId, from, to, epoch } = head;
-    telemetry.info("a task has ended while it waited for a slot", { taskId, from, to, epoch, ...run.end });
+    telemetry.info("a task has ended before it was claimed", { taskId, from, to, epoch, ...run.end });
     telemetry.count("TasksEnded", 1, { runtime: to, outcome: "timeout" });
   } catch (error) {
     if (error instanceof ClaimLost) return true;

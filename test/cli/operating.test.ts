@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { jetstreamManager } from "@nats-io/jetstream";
+import * as z from "zod";
+import { awsSettings } from "../../infra/local/aws.ts";
+import { ensureStreams } from "../../shared/nats/index.ts";
+import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
+import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
+import type { PauseStore } from "../../shared/tasks/pauses.ts";
+import type { Store } from "../../shared/tasks/store.ts";
+import { type Sluice, startSluice } from "../support/sluice.ts";
+import { until } from "../support/until.ts";
+import { run } from "./run.ts";
+
+/** The folder of an operator, in which the local host runs. */
+const cwd = mkdtempSync(join(tmpdir(), "sluice-operating-"));
+const SUPPORT = "acme-support";
+const ASKER = "acme-asker";
+
+let sluice: Sluice;
+let ddb: DynamoDBClient;
+let store: Store;
+let pauses: PauseStore;
+before(async () => {
+  mkdirSync(join(cwd, ".sluice"));
+  writeFileSync(
+    join(cwd, "agents.yaml"),
+    "deployment: acme\nagents: { support: {}, asker: {}, faulty: {}, maker: {}, narrow: {} }\n",
+  );
+  sluice = await startSluice({ dataDir: join(cwd, ".sluice") });
+  await ensureStreams(await jetstreamManager(sluice.peer.nc));
+  ddb = new DynamoDBClient(awsSettings(sluice.host.endpoints.dynamodb));
+  const client = DynamoDBDocumentClient.from(ddb, { marshallOptions: { removeUndefinedValues: true } });
+  const access = { client, table: sluice.host.tableName };
+  store = dynamoStore(access);
+  pauses = dynamoPauses(access);
+});
+after(async () => {
+  ddb?.destroy();
+  await sluice?.stop();
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+const sluiceDo = (...args: string[]) => run(args, { cwd });
+/** What a command that succeeds writes under `--json`, which is one object. */
+const told = async (...args: string[]) => {
+  const { code, stderr, json } = await sluiceDo(...args, "--json");
+  assert.equal(code, 0, stderr);
+  return z.tuple([z.looseObject({})]).parse(json())[0];
+};
+const ask = (runtime: string, a2a: unknown = "hello") =>
+  sluice.peer.ask(runtime, { channelRef: runtime.slice("acme-".length), a2a });
+const headOf = async (taskId: string) => {
+  const head = await store.head(taskId);
+  assert.ok(head);
+  return head;
+};
+const isHeld = async (runtime: string, taskId: string) => {
+  for await (const held of pauses.held(runtime)) if (held === taskId) return true;
+  return false;
+};
+
+describe("a paused agent", () => {
+  test("takes tasks and does none, until it is resumed", async () => {
+    const paused = await sluiceDo("pause", "support");
+    assert.equal(paused.code, 0, paused.stderr);
+    assert.equal(
+      paused.stdout,
+      `${SUPPORT} is paused: new tasks wait; go on with ./sluice resume support\n`,
+    );
+    const { taskId } = await ask(SUPPORT);
+    await until("the task is held back", () => isHeld(SUPPORT, taskId));
+    const { epoch, state } = await headOf(taskId);
+    assert.deepEqual([epoch, state], [0, "TASK_STATE_SUBMITTED"]);
+
+    const agents = await sluiceDo("agents");
+    assert.match(agents.stdout, /^support +acme-support +paused; listening/m);
+    assert.match(agents.stdout, /^asker +acme-asker +listening/m);
+    const doctor = await sluiceDo("doctor");
+    assert.match(doctor.stdout, /^warning {2}agent acme-support: paused since .* by \S+: new tasks wait$/m);
+
+    assert.deepEqual(await told("resume", SUPPORT), {
+      agent: "support",
+      runtime: SUPPORT,
+      paused: false,
+      wasPaused: true,
+      offered: 1,
+    });
+    const events = await sluice.peer.outcome(taskId);
+    assert.equal(events.at(-1)?.event.state, "TASK_STATE_COMPLETED");
+    assert.equal(await isHeld(SUPPORT, taskId), false);
+    assert.equal((await sluiceDo("resume", "support")).stdout, `${SUPPORT} was not paused\n`);
+  });
+
+  test("refuses new tasks when it is told to; whoever has paused it first stays", async () => {
+    const first = z.looseObject({ since: z.string(), by: z.string() }).parse(await told("pause", "asker"));
+    const second = await told("pause", "asker", "--refuse");
+    assert.deepEqual(second, { ...first, refuse: true });
+    const { taskId } = await ask(ASKER);
+    const [rejected] = await sluice.peer.outcome(taskId);
+    assert.equal(rejected?.event.error?.code, "overloaded");
+    assert.equal(rejected?.event.error?.message, `overloaded: ${ASKER} is paused, and takes no tasks`);
+    assert.equal((await sluiceDo("resume", "asker")).code, 0);
+  });
+
+  test("that has a queue of its own is resumed by way of it", async () => {
+    await told("pause", "narrow");
+    const { taskId } = await ask("acme-narrow", { parts: [{ data: { file: join(cwd, "log"), workMs: 1 } }] });
+    await until("the task is held back", () => isHeld("acme-narrow", taskId));
+    await told("resume", "narrow");
+    const events = await sluice.peer.outcome(taskId);
+    assert.equal(events.at(-1)?.event.state, "TASK_STATE_COMPLETED");
+  });
+
+  test("must be one of the deployment", async () => {
+    for (const [name, said] of [
+      ["suport", /no agent "suport", did you mean support\?; known here are asker, /],
+      ["a b", /expected an agent's short id, or its runtime id acme-…/],
+    ] as const) {
+      const { code, stderr } = await sluiceDo("pause", name);
+      assert.equal(code, 2);
+      assert.match(stderr, said);
+    }
+    const folder = mkdtempSync(join(tmpdir(), "sluice-none-"));
+    writeFileSync(join(folder, "agents.yaml"), "deployment: acme\n");
+    const elsewhere = await run(["pause", "echo"], { cwd: folder });
+    rmSync(folder, { recursive: true });
+    assert.equal(elsewhere.code, 3);
+    assert.match(elsewhere.stderr, /no local host runs in this folder/);
+  });
+});
