@@ -13,6 +13,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { logsCommand } from "./logs.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { replyCommand } from "./reply.ts";
+import { retryCommand } from "./retry.ts";
 import { statusCommand } from "./status.ts";
 import { stepsCommand } from "./steps.ts";
 import { cleanLine } from "./text.ts";
@@ -38,6 +39,7 @@ function program(): Command {
     stepsCommand(),
     logsCommand(),
     deadCommand(),
+    retryCommand(),
     pauseCommand(),
     resumeCommand(),
     doctorCommand(),

@@ -13,7 +13,7 @@ import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
 import type { PauseStore } from "../../shared/tasks/pauses.ts";
 import type { Store } from "../../shared/tasks/store.ts";
-import { type Sluice, startSluice } from "../support/sluice.ts";
+import { SENDER, type Sluice, startSluice } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
 import { run } from "./run.ts";
 
@@ -60,6 +60,12 @@ const headOf = async (taskId: string) => {
   assert.ok(head);
   return head;
 };
+/** Waits until a task's head is in a state, or its task waits. */
+const reaches = (taskId: string, state: string) =>
+  until(`it is ${state}`, async () => {
+    const head = await store.head(taskId);
+    return head?.state === `TASK_STATE_${state}` || (state === "waiting" && head?.waiting === true);
+  });
 const isHeld = async (runtime: string, taskId: string) => {
   for await (const held of pauses.held(runtime)) if (held === taskId) return true;
   return false;
@@ -69,10 +75,7 @@ describe("a paused agent", () => {
   test("takes tasks and does none, until it is resumed", async () => {
     const paused = await sluiceDo("pause", "support");
     assert.equal(paused.code, 0, paused.stderr);
-    assert.equal(
-      paused.stdout,
-      `${SUPPORT} is paused: new tasks wait; go on with ./sluice resume support\n`,
-    );
+    assert.equal(paused.stdout, `${SUPPORT} is paused: new tasks wait; go on with ./sluice resume support\n`);
     const { taskId } = await ask(SUPPORT);
     await until("the task is held back", () => isHeld(SUPPORT, taskId));
     const { epoch, state } = await headOf(taskId);
@@ -101,8 +104,8 @@ describe("a paused agent", () => {
     const first = z.looseObject({ since: z.string(), by: z.string() }).parse(await told("pause", "asker"));
     const second = await told("pause", "asker", "--refuse");
     assert.deepEqual(second, { ...first, refuse: true });
-    const { taskId } = await ask(ASKER);
-    const [rejected] = await sluice.peer.outcome(taskId);
+    const { messageId } = await ask(ASKER);
+    const [rejected] = await sluice.peer.outcome(`msg_${messageId}`);
     assert.equal(rejected?.event.error?.code, "overloaded");
     assert.equal(rejected?.event.error?.message, `overloaded: ${ASKER} is paused, and takes no tasks`);
     assert.equal((await sluiceDo("resume", "asker")).code, 0);
@@ -132,5 +135,85 @@ describe("a paused agent", () => {
     rmSync(folder, { recursive: true });
     assert.equal(elsewhere.code, 3);
     assert.match(elsewhere.stderr, /no local host runs in this folder/);
+  });
+});
+
+describe("a task that is run again", () => {
+  const retried = z.strictObject({
+    task: z.string(),
+    taskId: z.string(),
+    messageId: z.string(),
+    from: z.string(),
+    to: z.string(),
+    attempt: z.int(),
+    sent: z.boolean(),
+    state: z.string().nullable(),
+  });
+  const retry = async (...args: string[]) => retried.parse(await told("retry", ...args));
+  const refused = async (taskId: string, said: RegExp) => {
+    const { code, stderr } = await sluiceDo("retry", taskId);
+    assert.equal(code, 1);
+    assert.match(stderr, said);
+  };
+
+  test("is a new one of the same sender, and one only for however many commands", async () => {
+    const { taskId } = await ask("acme-faulty", { parts: [{ data: { fault: "throw" } }] });
+    await reaches(taskId, "FAILED");
+    const { code, stdout, stderr } = await sluiceDo("retry", taskId);
+    assert.equal(code, 0, stderr);
+    const first = /^sent +(task_\w+) to acme-faulty as (\S+), a retry of (\S+)\n$/.exec(stdout)?.slice(1, 4);
+    assert.deepEqual(first, [first?.[0], SENDER, taskId]);
+    const again = await sluice.peer.outcome(first?.[0] ?? "");
+    assert.equal(again[0]?.event.messageId, `retry_${taskId.slice("task_".length)}_1`);
+    assert.equal(again.at(-1)?.event.error?.message, "Error: it went wrong");
+    await reaches(first?.[0] ?? "", "FAILED");
+
+    const same = await retry(taskId);
+    assert.deepEqual([same.taskId, same.sent, same.state], [first?.[0], false, "TASK_STATE_FAILED"]);
+    const second = await retry(taskId, "--again");
+    assert.deepEqual([second.attempt, second.sent], [2, true]);
+    assert.notEqual(second.taskId, first?.[0]);
+    await sluice.peer.outcome(second.taskId);
+  });
+
+  for (const [where, length] of [
+    ["in the head", 10],
+    ["in an item", 5_000],
+    ["in the bucket", 50_000],
+  ] as const)
+    test(`has the input that it had, ${where}`, async () => {
+      const { taskId } = await ask(ASKER, "x".repeat(length));
+      await reaches(taskId, "waiting");
+      await refused(taskId, /it is not over; .\/sluice cancel/);
+      await sluice.peer.control(ASKER, taskId, "cancel", 9);
+      await reaches(taskId, "CANCELED");
+      const { taskId: next } = await retry(taskId);
+      const asked = await until("it asks", async () =>
+        (await sluice.peer.events(next)).find(({ event }) => event.state === "TASK_STATE_INPUT_REQUIRED"),
+      );
+      assert.equal(asked.event.content, `Which colour for the ${"x".repeat(length)}?`);
+      const busy = await sluiceDo("retry", taskId, "--again");
+      assert.equal(busy.code, 1);
+      assert.match(busy.stderr, /its retry task_\w+ is not over yet/);
+    });
+
+  test("is not one that is unknown, has completed, was rejected, or was handed on", async () => {
+    await refused("task_nobody", /has no record of it/);
+    const { taskId } = await ask(SUPPORT);
+    await reaches(taskId, "COMPLETED");
+    await refused(taskId, /it has not failed: completed/);
+    const rejected = await sluice.peer.ask(SUPPORT, { channelRef: "support", skillId: "none" });
+    await sluice.peer.outcome(`msg_${rejected.messageId}`);
+    await refused(rejected.taskId, /it was rejected, and its input is not kept/);
+
+    const delegated = `task_${"d".repeat(24)}`;
+    const clientTaskRef = `task_${"e".repeat(24)}`;
+    const { queued: _, dueAt: __, ...over } = await headOf(taskId);
+    const failed = { ...over, state: "TASK_STATE_FAILED" as const, clientTaskRef };
+    await store.admit({ ...failed, taskId: delegated, messageId: "dlg_1" });
+    await refused(delegated, new RegExp(`task ${clientTaskRef} had handed it on`));
+    const own = await retry(delegated, "--from", "eve-room");
+    const [answer] = await sluice.peer.outcome(`msg_${own.messageId}`, { from: "eve-room" });
+    assert.equal(answer?.event.error?.code, "sender_not_allowed");
   });
 });
