@@ -9,6 +9,7 @@ import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
 import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
+import { eraseCommand } from "./erase.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { logsCommand } from "./logs.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
@@ -40,6 +41,7 @@ function program(): Command {
     logsCommand(),
     deadCommand(),
     retryCommand(),
+    eraseCommand(),
     pauseCommand(),
     resumeCommand(),
     doctorCommand(),

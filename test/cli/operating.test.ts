@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
 import { awsSettings } from "../../infra/local/aws.ts";
-import { ensureStreams } from "../../shared/nats/index.ts";
+import { ensureStreams, getObject } from "../../shared/nats/index.ts";
 import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
 import type { PauseStore } from "../../shared/tasks/pauses.ts";
@@ -24,6 +25,7 @@ const ASKER = "acme-asker";
 
 let sluice: Sluice;
 let ddb: DynamoDBClient;
+let s3: S3Client;
 let store: Store;
 let pauses: PauseStore;
 before(async () => {
@@ -34,6 +36,7 @@ before(async () => {
   );
   sluice = await startSluice({ dataDir: join(cwd, ".sluice") });
   await ensureStreams(await jetstreamManager(sluice.peer.nc));
+  s3 = new S3Client({ ...awsSettings(sluice.host.endpoints.s3), forcePathStyle: true });
   ddb = new DynamoDBClient(awsSettings(sluice.host.endpoints.dynamodb));
   const client = DynamoDBDocumentClient.from(ddb, { marshallOptions: { removeUndefinedValues: true } });
   const access = { client, table: sluice.host.tableName };
@@ -42,6 +45,7 @@ before(async () => {
 });
 after(async () => {
   ddb?.destroy();
+  s3?.destroy();
   await sluice?.stop();
   rmSync(cwd, { recursive: true, force: true });
 });
@@ -215,5 +219,98 @@ describe("a task that is run again", () => {
     const own = await retry(delegated, "--from", "eve-room");
     const [answer] = await sluice.peer.outcome(`msg_${own.messageId}`, { from: "eve-room" });
     assert.equal(answer?.event.error?.code, "sender_not_allowed");
+  });
+});
+
+describe("a task that is erased", () => {
+  const valuesOf = async (taskId: string) => {
+    const { Contents = [] } = await s3.send(
+      new ListObjectsV2Command({ Bucket: sluice.host.bucketName, Prefix: `values/${taskId}/` }),
+    );
+    return Contents.length;
+  };
+  const made = async () => {
+    const asked = await sluice.peer.ask("acme-maker", {
+      channelRef: "maker",
+      skillId: "artifact",
+      a2a: { parts: [{ data: { bytes: 100_000 } }, { text: "secret".repeat(10_000) }] },
+    });
+    await reaches(asked.taskId, "COMPLETED");
+    return asked;
+  };
+
+  test("has left nothing but that it was, and a repeated message runs nothing", async () => {
+    const { taskId, subject, msgId, body } = await made();
+    assert.equal(await valuesOf(taskId), 2);
+    const key = `tasks/${taskId}/blob/blob.bin`;
+    assert.equal((await getObject(sluice.peer.nc, key))?.byteLength, 100_000);
+    const before = await headOf(taskId);
+
+    const unasked = await sluiceDo("erase", taskId);
+    assert.deepEqual([unasked.code, /without a terminal --yes is required/.test(unasked.stderr)], [2, true]);
+    const { code, stdout, stderr } = await sluiceDo("erase", taskId, "--yes", "--by", "eve");
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, `${taskId} is erased: its payload and results, 2 values, 1 artifact\n`);
+    assert.match(stderr, /^sluice: its messages are on the streams .* --streams deletes them$/m);
+
+    assert.equal(await valuesOf(taskId), 0);
+    assert.equal(await getObject(sluice.peer.nc, key), null);
+    const { input: _, ...kept } = before;
+    const { erased, ...head } = await headOf(taskId);
+    assert.deepEqual(head, kept);
+    assert.equal(erased?.by, "eve");
+    const entries = await store.entries(taskId, 1);
+    assert.deepEqual(
+      entries.map(({ place }) => place),
+      entries.map((__, index) => index + 1),
+    );
+    for (const { steps, opens, answer, heard, events = [], end } of entries) {
+      assert.deepEqual([steps, opens, answer, heard], [undefined, undefined, undefined, undefined]);
+      assert.equal(events.length, end === undefined ? 0 : 1);
+    }
+    const shown = await sluiceDo("steps", taskId);
+    assert.match(shown.stdout, /^erased +\d{4}-.* by eve\n\nits steps are erased$/m);
+
+    await sluice.peer.publish(subject, `${msgId}-again`, body.replace("secret", "public"));
+    await until("the repeated message is known", () =>
+      sluice.lines.some(
+        (line) => line.includes("another body under a known message id") && line.includes(taskId),
+      ),
+    );
+    const repeated = await sluice.peer.events(taskId);
+    assert.ok(repeated.every(({ event }) => event.revision <= (before.published ?? 0)));
+    assert.equal((await headOf(taskId)).epoch, before.epoch);
+
+    // What the repeated message has brought again goes, too, and the messages of the streams.
+    const again = z
+      .looseObject({ by: z.string(), messages: z.int() })
+      .parse(await told("erase", taskId, "--yes", "--streams"));
+    assert.deepEqual([again.by, again.messages > 3], ["eve", true]);
+    assert.equal(await valuesOf(taskId), 0);
+    assert.deepEqual(await sluice.peer.events(taskId), []);
+    // Nothing is left on the stream: so what a control is answered by is what is left.
+    await sluice.peer.control("acme-maker", taskId, "status", 99);
+    const [last] = await sluice.peer.outcome(taskId);
+    assert.deepEqual(
+      [last?.event.kind, last?.event.state, last?.event.content, last?.event.revision],
+      ["result", "TASK_STATE_COMPLETED", "", before.published],
+    );
+    assert.equal((await headOf(taskId)).epoch, before.epoch);
+  });
+
+  test("is over; one that has failed cannot be retried any more", async () => {
+    const { taskId } = await ask(ASKER);
+    await reaches(taskId, "waiting");
+    const live = await sluiceDo("erase", taskId, "--yes");
+    assert.deepEqual([live.code, /it is not over; .\/sluice cancel/.test(live.stderr)], [1, true]);
+    assert.ok((await headOf(taskId)).input);
+    await sluice.peer.control(ASKER, taskId, "cancel", 9, "a secret reason");
+    await reaches(taskId, "CANCELED");
+    await told("erase", taskId, "--yes");
+    const left = JSON.stringify(await store.entries(taskId, 1));
+    assert.doesNotMatch(left, /secret|Which colour/);
+    const { code, stderr } = await sluiceDo("retry", taskId);
+    assert.deepEqual([code, /its input is gone: it was erased/.test(stderr)], [1, true]);
+    assert.equal((await sluiceDo("erase", "task_nobody", "--yes")).code, 1);
   });
 });
