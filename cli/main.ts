@@ -11,6 +11,7 @@ import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
 import { eraseCommand } from "./erase.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { replyCommand } from "./reply.ts";
@@ -45,6 +46,7 @@ function program(): Command {
     pauseCommand(),
     resumeCommand(),
     doctorCommand(),
+    initCommand(),
   ];
   for (const verb of verbs) {
     sluice.addCommand(verb.copyInheritedSettings(sluice));
