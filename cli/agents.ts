@@ -1,9 +1,12 @@
 import { join } from "node:path";
 import { Command } from "commander";
+import * as z from "zod";
 import { loadAgents } from "../shared/config/load-agents.ts";
-import { EXIT } from "./errors.ts";
+import type { Pause } from "../shared/tasks/pauses.ts";
+import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
-import { type Common, common, withCommon } from "./options.ts";
+import { common, stack, withCommon } from "./options.ts";
+import type { Output } from "./output.ts";
 import { type Card, type Durable, readCards, readDurables } from "./peers.ts";
 import { inSession } from "./session.ts";
 import { table } from "./table.ts";
@@ -12,15 +15,19 @@ import { cleanLine } from "./text.ts";
 /** Cards are their agents' own: what is shown of one has an end. */
 const MAX_SKILLS = 1_000;
 
+const options = common.extend({ stack: z.string().optional() });
+type Options = z.infer<typeof options>;
+
 export function agentsCommand(): Command {
   return withCommon(new Command("agents"))
     .description("show which agents there are, and whether anybody listens for them")
+    .option("--stack <name>", "a deployed stack, to tell which of its agents are paused", stack)
     .action(async (given: unknown) => {
-      process.exitCode = await agents(common.parse(given));
+      process.exitCode = await agents(options.parse(given));
     });
 }
 
-async function agents(given: Common): Promise<number> {
+async function agents(given: Options): Promise<number> {
   return inSession(given, async ({ nc, home, out }) => {
     const [cards, durables] = await Promise.all([readCards(nc), readDurables(nc)]);
     const skills = await ownSkills(home);
@@ -29,7 +36,11 @@ async function agents(given: Common): Promise<number> {
       runtime: `${home.deployment}-${id}`,
       ...(skills.has(id) && { skills: skills.get(id) }),
     }));
-    const known = gather(own, cards, durables);
+    const paused = await pausesOf(home, given.stack, out);
+    const known = gather(own, cards, durables).map((agent) => {
+      const pause = paused.get(agent.runtime);
+      return pause === undefined ? agent : { ...agent, paused: pause };
+    });
     for (const agent of known) out.record(agent);
     if (known.length === 0)
       out.line("no agents: none in this folder, no cards, and nobody listens for tasks");
@@ -47,6 +58,34 @@ async function ownSkills({ folder, agents }: Home): Promise<Map<string, string[]
   return new Map(loaded.map(({ id, skills }) => [id, Object.keys(skills).sort()]));
 }
 
+/**
+ * Which of our agents are paused, as their stack tells: the one that is named, or that of the local host that runs here.
+ * Where that cannot be asked, it is said, and nothing else is missing.
+ */
+async function pausesOf(
+  home: Home,
+  stackName: string | undefined,
+  out: Output,
+): Promise<ReadonlyMap<string, Pause>> {
+  const found = new Map<string, Pause>();
+  if (stackName === undefined && home.stack === undefined) return found;
+  try {
+    // The clients of AWS take long to load.
+    const { openPauses } = await import("./pauses.ts");
+    using pauses = await openPauses(home, stackName);
+    const look = async (id: string) => {
+      const { runtime } = pauses.agent(id);
+      const pause = await pauses.pauseOf(runtime);
+      if (pause !== undefined) found.set(runtime, pause);
+    };
+    await Promise.all(home.agents.map(look));
+  } catch (error) {
+    if (stackName !== undefined || !(error instanceof CliError)) throw error;
+    out.note(`which agents are paused is not known: ${error.message}`);
+  }
+  return found;
+}
+
 /** What is known of an agent, from each of the places that tell. */
 export interface KnownAgent {
   readonly runtime: string;
@@ -58,6 +97,7 @@ export interface KnownAgent {
   readonly skills?: readonly string[];
   readonly card?: Card;
   readonly durable?: Durable;
+  readonly paused?: Pause;
 }
 
 /** Brings the places together by runtime id; ours first, then by name. */
@@ -97,7 +137,13 @@ function rowOf(agent: KnownAgent): string[] {
 }
 
 /** What can honestly be said: a durable without a pull, or an old card, may be of somebody long gone. */
-export function stateOf({ card, durable, ours }: KnownAgent): string {
+export function stateOf({ paused, ...of }: KnownAgent): string {
+  const heard = heardOf(of);
+  if (paused === undefined) return heard;
+  return `${paused.refuse ? "paused, refuses new tasks" : "paused"}; ${heard}`;
+}
+
+function heardOf({ card, durable, ours }: Omit<KnownAgent, "paused">): string {
   const queue = durable && durable.waiting + durable.unacknowledged;
   const waiting = queue ? `, ${queue} ${queue === 1 ? "task waits" : "tasks wait"}` : "";
   if (durable && durable.pulling > 0) return `listening${waiting}`;

@@ -9,9 +9,13 @@ import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
 import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
+import { eraseCommand } from "./erase.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
+import { pauseCommand, resumeCommand } from "./pause.ts";
 import { replyCommand } from "./reply.ts";
+import { retryCommand } from "./retry.ts";
 import { statusCommand } from "./status.ts";
 import { stepsCommand } from "./steps.ts";
 import { cleanLine } from "./text.ts";
@@ -37,7 +41,12 @@ function program(): Command {
     stepsCommand(),
     logsCommand(),
     deadCommand(),
+    retryCommand(),
+    eraseCommand(),
+    pauseCommand(),
+    resumeCommand(),
     doctorCommand(),
+    initCommand(),
   ];
   for (const verb of verbs) {
     sluice.addCommand(verb.copyInheritedSettings(sluice));

@@ -10,7 +10,7 @@ import { clientSettings, findPlace, type Place } from "./place.ts";
 export interface OpenStack extends Disposable {
   /** What it is called in an error. */
   readonly label: string;
-  readonly store: Pick<Store, "head" | "entries" | "slots">;
+  readonly store: Pick<Store, "head" | "entries" | "input" | "slots">;
   readonly values: Pick<Values, "text">;
 }
 

@@ -98,7 +98,7 @@ function describe(
     ...facts(record).map(([name, fact]) => `${name.padEnd(10)} ${fact}`),
     "",
     ...(lines.length === 0
-      ? ["no step is stored yet"]
+      ? [head.erased === undefined ? "no step is stored yet" : "its steps are erased"]
       : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf), width)),
     ...wholeErrors(lines, width).map((line) => c.red(line)),
     ...(end === undefined ? [] : ["", c.red(errorText(end))]),
@@ -109,7 +109,12 @@ function describe(
 function facts(record: TaskRecord): [name: string, fact: string][] {
   const { head, view } = record;
   const worker = workerOf(record);
-  if (head.reject !== undefined) return [["rejected", localTime(new Date(head.decidedAt))]];
+  const { erased } = head;
+  const erasure: [string, string][] =
+    erased === undefined
+      ? []
+      : [["erased", `${localTime(new Date(erased.at))} by ${cleanLine(erased.by, 64)}`]];
+  if (head.reject !== undefined) return [["rejected", localTime(new Date(head.decidedAt))], ...erasure];
   const at = deadline(record);
   const fruitless = fruitlessOf(record);
   const inVain = worker === "working" && fruitless > 1 ? `, the last ${fruitless} without a new step` : "";
@@ -127,6 +132,7 @@ function facts(record: TaskRecord): [name: string, fact: string][] {
     ["deadline", at === undefined ? "stands still while the question is open" : localTime(new Date(at))],
     ["claims", `${head.epoch} (epoch ${head.epoch})${inVain}`],
     ["worker", lineText(record) ?? says[worker]],
+    ...erasure,
   ];
 }
 
@@ -186,6 +192,7 @@ function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent
     skill: head.skill ?? null,
     state: stateNow(record),
     error: endOf(record) ?? null,
+    erased: head.erased === undefined ? null : { at: iso(head.erased.at), by: head.erased.by },
     acceptedAt: head.reject === undefined ? iso(head.decidedAt) : null,
     deadline: head.reject === undefined ? iso(deadline(record)) : null,
     epoch: head.epoch,

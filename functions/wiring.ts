@@ -9,8 +9,10 @@ import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
 import { clientName, NatsLink } from "../shared/nats/index.ts";
 import { createSender } from "../shared/queues/index.ts";
 import { type Clock, systemClock } from "../shared/tasks/clock.ts";
+import { dynamoPauses } from "../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
 import type { WorkHint } from "../shared/tasks/messages.ts";
+import { Pauses } from "../shared/tasks/pauses.ts";
 import type { Store } from "../shared/tasks/store.ts";
 import { s3Values, type Values } from "../shared/tasks/values.ts";
 import { createTelemetry, type PowertoolsTelemetry } from "../shared/telemetry/index.ts";
@@ -33,6 +35,7 @@ export interface Wiring {
   readonly messenger: Messenger;
   readonly now: () => number;
   readonly clock: Clock;
+  readonly pauses: Pauses;
 }
 
 /**
@@ -67,17 +70,19 @@ export function wire(name: string, deployment: unknown): Wiring {
     },
   });
   const { now } = systemClock;
+  const access = { client, table: env.TABLE_NAME };
   return {
     deployment: parsed,
     timing,
     telemetry,
     nats,
-    store: dynamoStore({ client, table: env.TABLE_NAME }),
+    store: dynamoStore(access),
     values,
     publisher: natsPublisher({ connection: () => nats.get(), values, now }),
     messenger: natsMessenger({ connection: () => nats.get() }),
     now,
     clock: systemClock,
+    pauses: new Pauses({ store: dynamoPauses(access), now, timing }),
   };
 }
 

@@ -11,6 +11,7 @@ import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
 import { MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
+import { neverPaused } from "../shared/testing/memory-pauses.ts";
 import { type MemoryStore, memoryStore } from "../shared/testing/memory-store.ts";
 import { type MemoryValues, memoryValues } from "../shared/testing/memory-values.ts";
 import { type RecordingMessenger, recordingMessenger } from "../shared/testing/recording-messenger.ts";
@@ -246,6 +247,7 @@ export class Simulation {
       deployment: this.#deployment,
       telemetry: this.#telemetry,
       timing: this.timing,
+      pauses: neverPaused,
       now: process?.clock.now ?? this.clock.now,
       clock: process?.clock ?? this.clock,
       hint: async (hint: WorkHint, delaySec = 0) => {

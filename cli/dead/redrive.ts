@@ -1,9 +1,10 @@
 import { DeleteMessageCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
-import { delaySeconds, type Timing } from "../../shared/config/timing.ts";
+import type { Timing } from "../../shared/config/timing.ts";
 import { queueJson } from "../../shared/queues/index.ts";
-import { type Forwarded, hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
+import type { Forwarded, WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
+import { hintAt } from "../hint.ts";
 import { stateName } from "../render.ts";
 import type { Letter } from "./letter.ts";
 
@@ -67,10 +68,7 @@ async function forwardedAgain(
   return { body: queueJson({ ...message, redriven: true }) };
 }
 
-/**
- * A hint as old as a letter is stale: what counts is how the task stands now. While a worker holds the claim the hint
- * comes when it must have shown that it lives, as that of `sweep` does.
- */
+/** A hint as old as a letter is stale: what counts is how the task stands now. */
 async function hintedAgain(
   { store, timing, now }: RedriveDeps,
   { taskId }: WorkHint,
@@ -78,7 +76,5 @@ async function hintedAgain(
   const head = await store.head(taskId);
   if (head === undefined) return { why: "the table has no record of its task: nobody could work on it" };
   if (isTerminal(head.state)) return { why: `its task is over: ${stateName(head.state)}` };
-  const held = head.epoch > 0 && head.waiting !== true;
-  const wait = held ? Math.max(0, (head.dueAt ?? now()) - now()) + timing.leaseMs : 0;
-  return { body: JSON.stringify(hintOf(head)), delaySec: delaySeconds(wait) };
+  return hintAt(head, { timing, now: now() });
 }

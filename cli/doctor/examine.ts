@@ -11,6 +11,7 @@ import { clockFinding } from "./clock.ts";
 import { examine, type Finding, ok } from "./finding.ts";
 import { checkFunctions, checkSchedules } from "./functions.ts";
 import { checkNats } from "./nats.ts";
+import { checkPauses } from "./pauses.ts";
 import { checkQueues } from "./queues.ts";
 import { checkSecrets, inSecretsManager } from "./secrets.ts";
 import { checkBucket, checkTable } from "./storage.ts";
@@ -30,7 +31,7 @@ export async function examineAll(
       checkSecrets(credentials, place?.deployed !== undefined, inSecretsManager),
     ),
     checkNats(where, { runtimes: agents.runtimes, timing: timing(place?.local?.timeScale) }),
-    ...(place === undefined ? [] : [checkPlace(place)]),
+    ...(place === undefined ? [] : [checkPlace(place), checkPauses(place, home, agents.runtimes)]),
   ]);
   return [nodeFinding(process.version), ...found.flat()];
 }

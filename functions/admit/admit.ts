@@ -7,6 +7,7 @@ import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { decide } from "../../shared/policy/admission.ts";
 import type { Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
+import type { Paused } from "../../shared/tasks/pauses.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { MAX_INLINE_BYTES, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
@@ -35,6 +36,7 @@ export interface AdmitDeps {
   readonly now: () => number;
   /** The sandbox's own. */
   readonly backlog: Backlog;
+  readonly pauses: Pick<Paused, "of">;
   /** Puts a hint on the queue `work`. */
   readonly hint: (hint: WorkHint) => Promise<void>;
 }
@@ -113,7 +115,8 @@ async function headOf(
       state: "TASK_STATE_REJECTED",
       reject: { code: decision.code, message: decision.message },
     };
-  const refusal = await deps.backlog.refuses(deps, identity.to);
+  const refusal =
+    (await refusedByPause(deps, identity.to)) ?? (await deps.backlog.refuses(deps, identity.to));
   if (refusal !== undefined)
     return { ...known, state: "TASK_STATE_REJECTED", reject: { code: "overloaded", message: refusal } };
 
@@ -129,6 +132,11 @@ async function headOf(
     input: await keepPayload(deps, identity, JSON.stringify(envelope.payload), expiresAt),
     dueAt: now + deps.timing.leaseMs,
   };
+}
+
+async function refusedByPause({ pauses }: AdmitDeps, runtime: string): Promise<string | undefined> {
+  const isRefusing = (await pauses.of(runtime))?.refuse === true;
+  return isRefusing ? `overloaded: ${runtime} is paused, and takes no tasks` : undefined;
 }
 
 async function keepPayload(

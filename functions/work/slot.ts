@@ -46,7 +46,7 @@ interface Wanted {
   readonly max: number;
 }
 
-function isStale(head: Head, hint: WorkHint): boolean {
+export function isStale(head: Head, hint: WorkHint): boolean {
   return head.epoch !== hint.epoch || head.beat !== hint.beat || isTerminal(head.state);
 }
 
@@ -100,8 +100,11 @@ async function takeTurn(
   return claimed;
 }
 
-/** Ends a task whose deadline has passed while nobody worked on it: for that it need not wait for a slot. */
-async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
+/**
+ * Ends a task whose deadline has passed while nobody worked on it: for that it need wait neither for a slot nor for the
+ * end of a pause.
+ */
+export async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
   const { store, values, clock, telemetry } = deps;
   const entries: Entry[] = [];
   const journal = new Journal({ store, head, now: clock.now, took: (entry) => entries.push(entry) });
@@ -116,7 +119,7 @@ async function hasTimedOut(deps: WorkDeps, head: Head): Promise<boolean> {
       end: run.end,
     }));
     const { taskId, from, to, epoch } = head;
-    telemetry.info("a task has ended while it waited for a slot", {
+    telemetry.info("a task has ended before it was claimed", {
       taskId,
       from,
       to,

@@ -8,11 +8,13 @@ import type { Halt } from "../../shared/steps/engine.ts";
 import type { Settling } from "../../shared/steps/lot.ts";
 import type { Clock } from "../../shared/tasks/clock.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
+import type { Paused } from "../../shared/tasks/pauses.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { Claim, takeOver } from "./claim.ts";
 import { publishEnd } from "./leave.ts";
+import { isHeldBack } from "./pause.ts";
 import { runTask } from "./run.ts";
 import { claimTask } from "./slot.ts";
 
@@ -28,6 +30,8 @@ export interface WorkDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly clock: Clock;
+  /** The sandbox's own. */
+  readonly pauses: Paused;
   /** How an engine waits until it looks whether its handler still does something; for simulations. */
   readonly settling?: Settling;
   /** Puts a hint on its agent's queue, to arrive after so many seconds. */
@@ -45,6 +49,7 @@ export interface WorkDeps {
  */
 export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt: number }): Promise<void> {
   if (hint.to !== undefined && isElsewhere(deps, hint.to)) return deps.hint(hint);
+  if (await isHeldBack(deps, hint)) return;
   const head = await claimTask(deps, hint);
   if (head === undefined) {
     deps.telemetry.debug("the hint is stale, or the task waits for a slot", { ...hint });

@@ -13,6 +13,7 @@ import type { Host } from "./host.ts";
 import type { Progress } from "./progress.ts";
 
 const AGENT = "digest";
+const SKILL = "task";
 const TEXT = "Sluice lets agents work for each other over NATS, and keeps no process alive for any of them.";
 /** The bridge's first run makes the streams. */
 const STREAMS_WITHIN_MS = 60_000;
@@ -34,16 +35,15 @@ export interface FirstTask {
  * Why the deployment has nobody to send a first task to; undefined if it has.
  */
 export function whyNoFirstTask(deployment: DeploymentConfig): string | undefined {
-  const agent = digestOf(deployment);
-  if (agent === undefined) return `no agent "${AGENT}" is hosted`;
-  const { acceptFromRuntimes } = agent.policy;
+  const agent = firstOf(deployment);
+  if (agent === undefined) return "no agent is hosted that has the skill task";
+  if (isOpen(deployment, agent)) return undefined;
   const from = commandRuntime(deployment.deployment);
-  if (acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(from)) return undefined;
-  return `agent "${AGENT}" does not accept tasks from ${from} (agents.yaml: acceptFromRuntimes)`;
+  return `agent "${agent.id}" does not accept tasks from ${from} (agents.yaml: acceptFromRuntimes)`;
 }
 
 /**
- * Delegates one task to `digest` as any peer would, over NATS alone, and shows its events until the last.
+ * Delegates one task to `digest`, or where that is not hosted to another agent, as any peer would, over NATS alone, and shows its events until the last.
  *
  * @returns the terminal event
  * @throws HostError when the functions do not show signs of life; what {@link askTask} throws
@@ -51,8 +51,8 @@ export function whyNoFirstTask(deployment: DeploymentConfig): string | undefined
 export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   const { host, deployment, progress, signal, credentials, ca } = task;
   const from = commandRuntime(deployment.deployment);
-  const agent = digestOf(deployment);
-  if (agent === undefined) throw new HostError("part_failed", `no agent "${AGENT}" is hosted`);
+  const agent = firstOf(deployment);
+  if (agent === undefined) throw new HostError("part_failed", "no agent is hosted that has the skill task");
   const nc = await connectNats({
     servers: host.endpoints.nats.split(","),
     credentials,
@@ -70,7 +70,7 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
       from,
       to: agent.runtime,
       channelRef: agent.channelRef,
-      skill: "task",
+      skill: SKILL,
       message: TEXT,
       timeoutMs: TASK_WITHIN_MS,
       signal,
@@ -81,8 +81,15 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   }
 }
 
-function digestOf(deployment: DeploymentConfig): HostedAgent | undefined {
-  return deployment.agents.find(({ id }) => id === AGENT);
+/** The agent that comes with Sluice for this, or the first that a text can be sent to. */
+function firstOf(deployment: DeploymentConfig): HostedAgent | undefined {
+  const able = deployment.agents.filter(({ skills }) => skills.some(({ slug }) => slug === SKILL));
+  return able.find(({ id }) => id === AGENT) ?? able.find((agent) => isOpen(deployment, agent)) ?? able[0];
+}
+
+function isOpen({ deployment }: DeploymentConfig, { policy }: HostedAgent): boolean {
+  const { acceptFromRuntimes } = policy;
+  return acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(commandRuntime(deployment));
 }
 
 async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Promise<void> {

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { Outcome, Step, Task } from "./types.ts";
 
-const agentName = z
+/** An agent's id, which is its file's name. */
+export const agentName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,47}$/, "expected 1 to 48 of a-z, 0-9 and -, starting with a letter or digit");
 const slug = z

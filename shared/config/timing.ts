@@ -21,6 +21,8 @@ export interface Timing {
   readonly nakMaxMs: number;
   /** How long a control may wait for the task that it speaks of. */
   readonly controlGraceMs: number;
+  /** How long a sandbox goes by what it knows of whether an agent is paused. */
+  readonly pauseKnownMs: number;
   /** How long before its invocation's end a function stops taking work. */
   readonly marginMs: number;
 }
@@ -48,6 +50,7 @@ export function timing(scale = 1): Timing {
     nakBaseMs: of(2 * SECOND),
     nakMaxMs: of(60 * MINUTE),
     controlGraceMs: of(5 * MINUTE),
+    pauseKnownMs: of(5 * SECOND),
     marginMs: of(10 * SECOND),
   };
 }

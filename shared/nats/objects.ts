@@ -60,6 +60,19 @@ export async function getObject(
   return collect(object.data, maxBytes);
 }
 
+/**
+ * Deletes an artifact's bytes. The bucket keeps a note that there was something of this name (NATS ADR-20).
+ *
+ * @returns whether there was anything to delete
+ */
+export async function deleteObject(nc: NatsConnection, key: string): Promise<boolean> {
+  const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
+  const info = (await bucket?.info(key)) ?? null;
+  if (bucket === null || info === null || info.deleted) return false;
+  await bucket.delete(key);
+  return true;
+}
+
 async function collect(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const reader = stream.getReader();
   const pieces: Uint8Array[] = [];

@@ -182,6 +182,8 @@ export const head = z.object({
   queued: z.string().optional(),
   /** The last place at which somebody has put what a worker should know: who has not read that far does not leave. */
   news: z.int().positive().optional(),
+  /** Its operator has erased what it was about: when, in milliseconds since 1970, and who. */
+  erased: z.object({ at: z.number(), by: z.string() }).optional(),
   /** When somebody must look at the task again, in milliseconds since 1970; absent when nobody need. */
   dueAt: z.number().optional(),
   /** What `sweep` saw when it last looked, and how often in a row it saw the same. */

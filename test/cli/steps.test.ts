@@ -38,6 +38,7 @@ const told = z.object({
   skill: z.string().nullable(),
   state: z.string(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  erased: z.null(),
   acceptedAt: z.iso.datetime().nullable(),
   deadline: z.iso.datetime().nullable(),
   epoch: z.int(),

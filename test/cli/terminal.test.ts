@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -37,8 +37,8 @@ after(async () => {
 });
 
 /** `./sluice …` on a terminal of a hundred columns. */
-function onTerminal(args: string) {
-  const line = `stty cols 100; exec ${launcher} ${args} --nats ${stage.nats.url}`;
+function onTerminal(args: string, nats = `--nats ${stage.nats.url}`) {
+  const line = `stty cols 100; exec ${launcher} ${args} ${nats}`;
   // With CI set the spinner would take the terminal for none.
   const { NATS_URL: _, NO_COLOR: __, CI: ___, ...env } = process.env;
   const child = spawn(PTY, ["-qec", line, "/dev/null"], { cwd, env: { ...env, TERM: "xterm" } });
@@ -146,4 +146,18 @@ test("Ctrl-C ends ask while it puts a question", { skip }, async () => {
   run.type(CTRL_C);
   assert.equal(await run.exitCode(), 130, run.shown());
   assert.match(run.shown(), /sluice: interrupted; the task goes on: /);
+});
+
+test("init asks for what it is not told, and again for what is no name", { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-init-"));
+  const terminal = onTerminal(`init ${folder} --agent greeter`, "");
+  await until("it asks", () => terminal.shown().includes("Name of the deployment"));
+  terminal.type("a b\n");
+  await until("it asks again", () => terminal.shown().includes("expected 1 to 32"));
+  terminal.type("acme\n");
+  await until("it asks on", () => terminal.shown().includes("What it does"));
+  terminal.type("\n");
+  assert.equal(await terminal.exitCode(), 0, terminal.shown());
+  assert.match(readFileSync(join(folder, "agents.yaml"), "utf8"), /^deployment: acme$/m);
+  rmSync(folder, { recursive: true });
 });

@@ -11,6 +11,7 @@ import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { intake, PoisonMessage } from "../../shared/nats/intake.ts";
 import { MAX_RECEIVES, workHint } from "../../shared/tasks/messages.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { neverPaused } from "../../shared/testing/memory-pauses.ts";
 import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
 import { outside } from "./outside.ts";
 import type { Received } from "./parts/queue.ts";
@@ -115,6 +116,7 @@ export class Functions {
       agents: this.#agents(process),
       // Each invocation is a sandbox of its own here.
       backlog: new Backlog(),
+      pauses: neverPaused,
       telemetry: telemetryOf(process),
       timing: world.timing,
       clock,

@@ -27,6 +27,7 @@ import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { s3Values, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { neverPaused } from "../../shared/testing/memory-pauses.ts";
 import { type RecordingMessenger, recordingMessenger } from "../../shared/testing/recording-messenger.ts";
 import { controlMessage, parseSubject, type TaskRequest, taskMessage } from "../../shared/wire/index.ts";
 import { MovableClock } from "./movable-clock.ts";
@@ -176,6 +177,7 @@ export async function startWorld(
     now,
     clock,
     backlog: new Backlog(),
+    pauses: neverPaused,
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),
     listen: async (taskId: string, told: () => void) => {
       const all = listening.get(taskId) ?? new Set();

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { after, test } from "node:test";
+import { agentText, configText } from "../../cli/init/templates.ts";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { loadAgents } from "../../shared/config/load-agents.ts";
+import { run } from "./run.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const folders: string[] = [];
+const newFolder = () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-init-"));
+  folders.push(folder);
+  return folder;
+};
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+const init = (...args: string[]) => run(["init", ...args], { cwd: tmpdir() });
+const formatted = (path: string, input: string) =>
+  spawnSync(join(ROOT, "node_modules/.bin/biome"), ["format", `--stdin-file-path=${path}`], {
+    cwd: ROOT,
+    input,
+    encoding: "utf8",
+  }).stdout;
+
+test("what it writes is a deployment whose agent takes its first task", async (t) => {
+  const folder = newFolder();
+  const { code, stdout, stderr } = await init(folder, "--deployment", "acme", "--agent", "greeter");
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^written {2}agents\/greeter\.ts\nwritten {2}agents\.yaml\n\nnpm start -- --config /);
+  const { deployment } = readAgentsYaml(
+    join(folder, "agents.yaml"),
+    await loadAgents(join(folder, "agents")),
+  );
+  assert.equal(deployment.deployment, "acme");
+  const [agent] = deployment.agents;
+  assert.deepEqual([agent?.runtime, agent?.policy.acceptFromRuntimes], ["acme-greeter", ["acme-cli"]]);
+
+  const args = ["--once", "--nats-port", "0", "--data", join(folder, ".sluice")];
+  args.push("--config", join(folder, "agents.yaml"), "--agents-dir", join(folder, "agents"));
+  const child = spawn(process.execPath, [join(ROOT, "infra/local/main.ts"), ...args]);
+  t.after(() => child.kill("SIGKILL"));
+  const [said, trouble] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  assert.match(said, /acme-cli asks acme-greeter/, trouble);
+  assert.match(said, /Hello acme-cli, thank you for 18 words\./);
+});
+
+test("what is there stays as it is, and nothing to write is no success", async () => {
+  const folder = newFolder();
+  const config = "deployment: mine\n# untouched\n";
+  writeFileSync(join(folder, "agents.yaml"), config);
+  const first = await init(folder, "--yes", "--json");
+  assert.deepEqual(first.json(), [
+    { path: "agents/hello.ts", outcome: "written" },
+    { path: "agents.yaml", outcome: "kept" },
+  ]);
+  assert.equal(first.code, 0);
+  const agent = readFileSync(join(folder, "agents/hello.ts"), "utf8");
+  const second = await init(folder, "--yes", "--description", "Another.");
+  assert.equal(second.code, 1);
+  assert.equal(readFileSync(join(folder, "agents/hello.ts"), "utf8"), agent);
+  assert.equal(readFileSync(join(folder, "agents.yaml"), "utf8"), config);
+});
+
+test("what is no name, or is not said where nobody can be asked, is told", async () => {
+  const folder = newFolder();
+  for (const [args, said] of [
+    [[], /--deployment: without a terminal it is required, or --yes/],
+    [["--deployment", "acme"], /--agent: without a terminal it is required/],
+    [["--yes", "--deployment", "a b"], /--deployment: expected 1 to 32 of/],
+    [["--yes", "--agent", "Hello"], /--agent: expected 1 to 48 of a-z/],
+    [["--yes", "--agent", "a".repeat(49)], /--agent: expected 1 to 48/],
+    [["--yes", "--description", " "], /--description: expected a sentence/],
+  ] as const) {
+    const { code, stderr } = await init(folder, ...args);
+    assert.equal(code, 2, args.join(" "));
+    assert.match(stderr, said);
+  }
+  writeFileSync(join(folder, "file"), "");
+  const { code, stderr } = await init(join(folder, "file"), "--yes");
+  assert.deepEqual([code, /agents\/hello\.ts: cannot be written/.test(stderr)], [1, true]);
+});
+
+test("any description and name give files that the project's own check takes", () => {
+  for (const description of ["Short.", 'It said "hello".', 'It\'s "both".', "\\ and \n", "x".repeat(500)]) {
+    const agent = agentText({ agent: "true", description });
+    assert.equal(formatted("agents/true.ts", agent), agent);
+  }
+  for (const name of ["local", "123", "true", "null"]) {
+    const config = configText({ deployment: name, agent: "0" });
+    const { deployment } = readAgentsYaml("agents.yaml", [], () => config.replace(/^agents:[\s\S]*/m, ""));
+    assert.equal(deployment.deployment, name);
+  }
+});
