@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { build } from "esbuild";
+import { type BuildOptions, build, type OutputFile } from "esbuild";
 import { ROOT } from "../../../infra/bundle.ts";
 
 /**
@@ -9,11 +9,21 @@ import { ROOT } from "../../../infra/bundle.ts";
  * @param entry below `functions/`, such as `admit/handler.ts`
  */
 export async function ownCode(entry: string): Promise<string> {
-  const { outputFiles } = await build({
+  const [file] = await buildOwn(entry, {});
+  return file?.text ?? "";
+}
+
+/** The same in the parts that a start loads, and the one of which it is the first; the others are loaded later. */
+export async function ownParts(entry: string): Promise<readonly OutputFile[]> {
+  return await buildOwn(entry, { splitting: true });
+}
+
+async function buildOwn(entry: string, options: BuildOptions): Promise<OutputFile[]> {
+  const { outputFiles = [] } = await build({
     absWorkingDir: ROOT,
-    entryPoints: [join("functions", entry)],
+    entryPoints: [{ in: join("functions", entry), out: "index" }],
+    outdir: ".",
     bundle: true,
-    write: false,
     platform: "node",
     target: "node24",
     format: "esm",
@@ -27,6 +37,8 @@ export async function ownCode(entry: string): Promise<string> {
       },
     ],
     logLevel: "silent",
+    ...options,
+    write: false,
   });
-  return outputFiles[0]?.text ?? "";
+  return outputFiles;
 }
