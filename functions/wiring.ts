@@ -62,7 +62,7 @@ export function wire(name: string, deployment: unknown): Wiring {
   const values = s3Values({
     bucket: env.BUCKET_NAME,
     client: async () => {
-      const { S3Client } = await import("@aws-sdk/client-s3");
+      const { S3Client } = await import("../shared/tasks/s3.ts");
       return new S3Client({
         ...AWS_CLIENT,
         requestHandler: { connectionTimeout: 1_000, requestTimeout: 30_000 },

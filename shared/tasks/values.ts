@@ -39,7 +39,7 @@ export function s3Values(options: { bucket: string; client: () => Promise<S3Clie
   };
   const values: Values = {
     async put(taskId, bytes) {
-      const { PutObjectCommand } = await import("@aws-sdk/client-s3");
+      const { PutObjectCommand } = await import("./s3.ts");
       const sha256 = createHash("sha256").update(bytes).digest("hex");
       const ref = values.ref(taskId, sha256, bytes.byteLength);
       const s3 = await client();
@@ -55,7 +55,7 @@ export function s3Values(options: { bucket: string; client: () => Promise<S3Clie
     },
     ref: (taskId, sha256, bytes) => ({ key: `values/${taskId}/${sha256}`, bytes }),
     async get(ref) {
-      const { GetObjectCommand, NoSuchKey } = await import("@aws-sdk/client-s3");
+      const { GetObjectCommand, NoSuchKey } = await import("./s3.ts");
       const s3 = await client();
       try {
         const got = await s3.send(new GetObjectCommand({ Bucket: options.bucket, Key: ref.key }));

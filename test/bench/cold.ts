@@ -1,15 +1,13 @@
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { gzipSync } from "node:zlib";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { functionEnvironment } from "../../infra/local/function-environment.ts";
 import { type FunctionDeclaration, readStack } from "../../infra/local/stack.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { type Sluice, startSluice, testAssembly } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
+import { besideClients } from "./cold/beside.ts";
+import { importTime, sizesOf } from "./cold/bundle.ts";
 import { thaws } from "./cold/thaw.ts";
 import { median, say } from "./print.ts";
 import { Recording } from "./recording.ts";
@@ -27,7 +25,9 @@ export async function benchCold({ rounds }: ColdOptions): Promise<void> {
   const own = functions.filter(({ codeDir }) => codeDir !== "");
   const out = new Recording("cold");
   say(`importing each function's bundle in a new process, ${rounds} times …`);
-  const imports = new Map(own.map((one) => [one.name, median(importTimes(one, rounds))]));
+  const imports = new Map(
+    own.map((one) => [one.name, median(Array.from({ length: rounds }, () => importTime(one)))]),
+  );
   const runs: Said[][] = [];
   for (let round = 1; round <= rounds; round++) {
     say(`first invocations, round ${round} of ${rounds} …`);
@@ -47,7 +47,7 @@ export async function benchCold({ rounds }: ColdOptions): Promise<void> {
       "NEXT, MS",
     ],
     own.map((one) => {
-      const { all, zipped, atStart } = sizes(one.codeDir);
+      const { all, zipped, atStart } = sizesOf(one.codeDir);
       const { name } = one;
       const times = [imports.get(name) ?? Number.NaN, ...TIMES.map((what) => of(name, what))];
       out.figure(`${name} import ms`, imports.get(name) ?? Number.NaN);
@@ -60,6 +60,7 @@ export async function benchCold({ rounds }: ColdOptions): Promise<void> {
       "asks for work. First: the first invocation, which also connects to NATS and the parts; next: one after it. " +
       "bridge runs for as long as its invocation may, so its invocations are not timed.",
   );
+  await besideClients(own, rounds, out);
   say(`thawing, ${rounds} times …`);
   const thawed = await thaws(rounds);
   out.table(
@@ -86,46 +87,6 @@ const TIMES: readonly ((said: Said) => number)[] = [
   ({ first }) => first,
   ({ next }) => next,
 ];
-
-function sizes(codeDir: string): { readonly all: number; readonly zipped: number; readonly atStart: number } {
-  const files = readdirSync(codeDir).filter((file) => file.endsWith(".mjs"));
-  const read = (file: string) => readFileSync(join(codeDir, file));
-  const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
-  return {
-    all: sum(files.map((file) => read(file).byteLength)),
-    zipped: sum(files.map((file) => gzipSync(read(file)).byteLength)),
-    atStart: sum(importedBy("index.mjs", codeDir).map((file) => read(file).byteLength)),
-  };
-}
-
-/** A file and what it imports at once, in turn. */
-function importedBy(file: string, codeDir: string, known = new Set<string>()): string[] {
-  if (known.has(file)) return [];
-  known.add(file);
-  const text = readFileSync(join(codeDir, file), "utf8");
-  const parts = Array.from(text.matchAll(/(?:from|import)"\.\/([^"]+\.mjs)"/g), ([, part = ""]) => part);
-  for (const part of parts) importedBy(part, codeDir, known);
-  return [...known];
-}
-
-const IMPORT = `
-const began = performance.now();
-await import(process.argv[1]);
-process.stdout.write(String(performance.now() - began), () => process.exit(0));
-`;
-
-function importTimes(declaration: FunctionDeclaration, rounds: number): number[] {
-  const nowhere = { dynamodb: QUEUES, sqs: QUEUES, s3: QUEUES, nats: "nats://127.0.0.1:1" };
-  const env = functionEnvironment(declaration, nowhere, { credentials: "none", ca: undefined }, 1);
-  const url = pathToFileURL(join(declaration.codeDir, "index.mjs")).href;
-  return Array.from({ length: rounds }, () => {
-    const args = ["--input-type=module", "-e", IMPORT, url];
-    const { stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
-    const ms = Number.parseFloat(stdout);
-    if (Number.isNaN(ms)) throw new Error(`${declaration.name}: its bundle could not be imported: ${stderr}`);
-    return ms;
-  });
-}
 
 /** A product that has just started; each of its functions is used twice, one after the other. */
 async function firstInvocations(functions: readonly FunctionDeclaration[]): Promise<Said[]> {

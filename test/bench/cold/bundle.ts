@@ -1,0 +1,59 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { functionEnvironment } from "../../../infra/local/function-environment.ts";
+import type { FunctionDeclaration } from "../../../infra/local/stack.ts";
+
+const NOWHERE = "http://127.0.0.1:1/000000000000";
+
+/** How large the files of a bundle are, in bytes, without source maps. */
+export interface Sizes {
+  readonly all: number;
+  readonly zipped: number;
+  /** Of what is imported before the first invocation. */
+  readonly atStart: number;
+}
+
+export function sizesOf(codeDir: string): Sizes {
+  const files = readdirSync(codeDir).filter((file) => file.endsWith(".mjs"));
+  const read = (file: string) => readFileSync(join(codeDir, file));
+  const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
+  return {
+    all: sum(files.map((file) => read(file).byteLength)),
+    zipped: sum(files.map((file) => gzipSync(read(file)).byteLength)),
+    atStart: sum(importedBy("index.mjs", codeDir).map((file) => read(file).byteLength)),
+  };
+}
+
+/** A file and what it imports at once, in turn. */
+function importedBy(file: string, codeDir: string, known = new Set<string>()): string[] {
+  if (known.has(file)) return [];
+  known.add(file);
+  const text = readFileSync(join(codeDir, file), "utf8");
+  const parts = Array.from(text.matchAll(/(?:from|import)"\.\/([^"]+\.mjs)"/g), ([, part = ""]) => part);
+  for (const part of parts) importedBy(part, codeDir, known);
+  return [...known];
+}
+
+const IMPORT = `
+const began = performance.now();
+await import(process.argv[1]);
+process.stdout.write(String(performance.now() - began), () => process.exit(0));
+`;
+
+/**
+ * How long a new process takes to import a bundle in the environment of a function, in milliseconds.
+ *
+ * @param codeDir the bundle's folder. Default: the function's own
+ */
+export function importTime(declaration: FunctionDeclaration, codeDir = declaration.codeDir): number {
+  const nowhere = { dynamodb: NOWHERE, sqs: NOWHERE, s3: NOWHERE, nats: "nats://127.0.0.1:1" };
+  const env = functionEnvironment(declaration, nowhere, { credentials: "none", ca: undefined }, 1);
+  const args = ["--input-type=module", "-e", IMPORT, pathToFileURL(join(codeDir, "index.mjs")).href];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
+  const ms = Number.parseFloat(stdout);
+  if (Number.isNaN(ms)) throw new Error(`${declaration.name}: its bundle could not be imported: ${stderr}`);
+  return ms;
+}

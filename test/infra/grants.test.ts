@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { before, describe, test } from "node:test";
+import { Template } from "aws-cdk-lib/assertions";
+import { callsOf } from "./support/calls.ts";
+import {
+  allowedBy,
+  changed,
+  findings,
+  neededBy,
+  type Permission,
+  type Program,
+  programsOf,
+  templateOf,
+} from "./support/permissions.ts";
+import { stackWith } from "./support/stack.ts";
+
+/**
+ * A role allows what its function needs and nothing else. What it needs is derived: from its code, as much of it as its
+ * bundle keeps, which calls it can make; from its declaration, on what. What functions were seen to ask for in
+ * end-to-end runs (test/infra/seen-calls.json, `npm run seen-calls`) is held against it.
+ */
+
+/** What the operator grants an agent's own function (agents.yaml). */
+const GRANTED = { actions: ["s3:GetObject"], resources: ["arn:aws:s3:::manuals/*"] };
+const NETWORK = { vpcId: "new" };
+
+const forms = {
+  "a bridge as a function, in no network": synthesized({
+    functions: { billing: { permissions: [GRANTED] } },
+  }),
+  "a bridge as a service, in a network": synthesized({ cloud: { bridge: "fargate", network: NETWORK } }),
+};
+
+function synthesized(options: Parameters<typeof stackWith>[0]) {
+  const template = templateOf.parse(Template.fromStack(stackWith(options)).toJSON());
+  return { template, programs: programsOf(template) };
+}
+
+/** What a program runs, below `functions/`. */
+function entryOf({ id }: Program): string {
+  if (id.startsWith("bridgeTask")) return "bridge/service.ts";
+  const [kind = ""] = /^(bridge|admit|control|events|work|sweep)/.exec(id) ?? [];
+  return `${kind}/handler.ts`;
+}
+
+/** What is given by the operator, whatever the agent's own code does with it. */
+function grantedTo({ id }: Program): Permission[] {
+  return id.startsWith("workbilling") ? ["s3:GetObject arn:aws:s3:::manuals/*"] : [];
+}
+
+for (const [form, { template, programs }] of Object.entries(forms))
+  describe(form, () => {
+    const needs = new Map<Program, ReadonlySet<Permission>>();
+    before(async () => {
+      for (const program of programs) {
+        const needed = neededBy(template, program, await callsOf(entryOf(program)));
+        needs.set(program, new Set([...needed, ...grantedTo(program)]));
+      }
+    });
+
+    for (const program of programs)
+      test(`${program.id} may do what it does and nothing else`, () => {
+        const needed = needs.get(program) ?? new Set();
+        const allowed = allowedBy(template, program.role);
+        assert.ok(allowed.size > 0);
+        assert.deepEqual(findings(needed, allowed), []);
+      });
+
+    test("a single permission that is removed is missed", () => {
+      for (const [program, needed] of needs)
+        for (const permission of allowedBy(template, program.role)) {
+          const less = changed(template, program.role, (all) =>
+            all.filter((of) => of.permission !== permission),
+          );
+          assert.deepEqual(findings(needed, allowedBy(less, program.role)), [`missing: ${permission}`]);
+        }
+    });
+
+    test("a single permission that is added is found", () => {
+      const known = [...needs.keys()].flatMap((program) => [...allowedBy(template, program.role)]);
+      const actions = new Set(known.map((of) => of.split(" ")[0] ?? ""));
+      const resources = new Set(known.map((of) => of.split(" ")[1] ?? ""));
+      for (const [program, needed] of needs)
+        for (const action of [...actions, "dynamodb:Scan", "s3:DeleteObject"])
+          for (const resource of resources) {
+            if (needed.has(`${action} ${resource}`)) continue;
+            const permission = `${action} ${resource}`;
+            const added = { permission, statement: { Effect: "Allow", Action: action, Resource: resource } };
+            const more = changed(template, program.role, (all) => [...all, added]);
+            assert.deepEqual(findings(needed, allowedBy(more, program.role)), [`unused: ${permission}`]);
+          }
+    });
+  });
