@@ -11,6 +11,7 @@ import { createSender } from "../shared/queues/index.ts";
 import { type Clock, systemClock } from "../shared/tasks/clock.ts";
 import { dynamoPauses } from "../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
+import type { TableAccess } from "../shared/tasks/dynamodb-transaction.ts";
 import type { WorkHint } from "../shared/tasks/messages.ts";
 import { Pauses } from "../shared/tasks/pauses.ts";
 import type { Store } from "../shared/tasks/store.ts";
@@ -35,7 +36,8 @@ export interface Wiring {
   readonly messenger: Messenger;
   readonly now: () => number;
   readonly clock: Clock;
-  readonly pauses: Pauses;
+  /** For what only some functions do with the table. */
+  readonly access: Pick<TableAccess, "client" | "table">;
 }
 
 /**
@@ -82,7 +84,7 @@ export function wire(name: string, deployment: unknown): Wiring {
     messenger: natsMessenger({ connection: () => nats.get() }),
     now,
     clock: systemClock,
-    pauses: new Pauses({ store: dynamoPauses(access), now, timing }),
+    access,
   };
 }
 
@@ -99,6 +101,11 @@ export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
     if (sender === undefined) throw new Error(`a hint for ${hint.to}: this function has no queue for it`);
     await sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
   };
+}
+
+/** Which agents are paused: for functions that take tasks on. */
+export function pausesOf({ access, now, timing }: Wiring): Pauses {
+  return new Pauses({ store: dynamoPauses(access), now, timing });
 }
 
 /** Tells a running worker that its journal has news. */

@@ -7,12 +7,12 @@ import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
 import { eachRecord, receives } from "../batch.ts";
-import { hinter, wire } from "../wiring.ts";
+import { hinter, pausesOf, wire } from "../wiring.ts";
 import { admit } from "./admit.ts";
 import { Backlog } from "./backlog.ts";
 
 const wiring = wire("admit", deployment);
-const deps = { ...wiring, hint: hinter(), backlog: new Backlog() };
+const deps = { ...wiring, hint: hinter(), pauses: pausesOf(wiring), backlog: new Backlog() };
 const intakeDeps = {
   ...wiring,
   connection: () => wiring.nats.get(),

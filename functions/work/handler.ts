@@ -6,7 +6,7 @@ import type { Context, SQSEvent } from "aws-lambda";
 import { workHint } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
-import { hinter, newsSubject, wire } from "../wiring.ts";
+import { hinter, newsSubject, pausesOf, wire } from "../wiring.ts";
 import { guardMainThread } from "./guard.ts";
 import { watchStrays } from "./strays.ts";
 import { work } from "./work.ts";
@@ -15,6 +15,7 @@ const wiring = wire("work", deployment);
 guardMainThread(wiring.timing);
 const deps = {
   ...wiring,
+  pauses: pausesOf(wiring),
   agents,
   hint: hinter(),
   listen: async (taskId: string, told: () => void) => {
