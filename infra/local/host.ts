@@ -134,6 +134,7 @@ function makePools(
         environment: functionEnvironment(declaration, seen, nats, scale, further),
         timeoutMs,
         processes,
+        runtime: options.runtime,
         starts,
         onChange,
         // By its own clock an invocation takes as much of its declared time as it took of what it had.
