@@ -44,6 +44,8 @@ export interface HostOptions {
   readonly route?: (real: Endpoints) => Promise<Endpoints>;
   /** Further environment of the functions, or what makes it for one of them. */
   readonly env?: FurtherEnvironment | ((functionName: string) => FurtherEnvironment);
+  /** What runs a function's bundle, as arguments of Node: a file first. Default: the host's own. */
+  readonly runtime?: readonly string[];
 }
 
 export type FurtherEnvironment = Readonly<Record<string, string>>;

@@ -136,6 +136,7 @@ function makePools(
         environment: functionEnvironment(declaration, seen, nats, scale, further),
         timeoutMs,
         processes,
+        runtime: options.runtime,
         starts,
         processors,
         onChange,

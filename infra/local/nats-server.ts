@@ -78,7 +78,8 @@ export async function startNatsServer(
   return { url: `nats://127.0.0.1:${chosen}`, server };
 }
 
-function cacheFolder(env: NodeJS.ProcessEnv): string {
+/** The user's cache of what is fetched, outside the repository. */
+export function cacheFolder(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "sluice");
 }
 

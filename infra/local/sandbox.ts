@@ -19,6 +19,8 @@ export interface SandboxOptions {
   /** How long an invocation may take: the declared timeout, scaled. */
   readonly timeoutMs: number;
   readonly processes: Processes;
+  /** See {@link HostOptions}. */
+  readonly runtime?: readonly string[] | undefined;
   readonly onLine: (line: string) => void;
   /** Told of each invocation, when it is over. */
   readonly onInvoked?: (invocation: Invocation) => void;
@@ -49,12 +51,12 @@ export class Sandbox {
   }
 
   private constructor(options: SandboxOptions, api: RuntimeApi) {
-    const { declaration, environment, processes, onLine } = options;
+    const { declaration, environment, processes, runtime = [BOOTSTRAP], onLine } = options;
     this.#options = options;
     this.#api = api;
     this.#child = processes.start(
       process.execPath,
-      [`--max-old-space-size=${Math.floor(declaration.memoryMb * HEAP_SHARE)}`, BOOTSTRAP],
+      [`--max-old-space-size=${Math.floor(declaration.memoryMb * HEAP_SHARE)}`, ...runtime],
       { ...environment, AWS_LAMBDA_RUNTIME_API: api.address },
       declaration.codeDir,
     );
