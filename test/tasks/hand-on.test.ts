@@ -69,8 +69,9 @@ test("a free slot is offered to the first who waits, as its head shows it now", 
   await store.settle(live, 0, "TASK_STATE_COMPLETED");
   await store.beat("first", 0, { beat: 7 });
   await handOn(deps(), RUNTIME);
-  // Without the agent: whoever is in the line must be looked at first, also where there is no limit any more.
-  assert.deepEqual(hints, [{ hint: { taskId: "first", epoch: 0, beat: 7 }, delaySec: 0 }]);
+  // In line: it must be looked at first, also where there is no limit any more.
+  const hint = { taskId: "first", epoch: 0, beat: 7, to: RUNTIME, inLine: true };
+  assert.deepEqual(hints, [{ hint, delaySec: 0 }]);
 });
 
 test("nobody is offered anything where nobody waits", async () => {
