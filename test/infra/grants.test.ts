@@ -26,6 +26,7 @@ const NETWORK = { vpcId: "new" };
 
 const forms = {
   "a bridge as a function, in no network": synthesized({
+    nats: { credentials: "secret:acme/nats" },
     functions: { billing: { permissions: [GRANTED] } },
   }),
   "a bridge as a service, in a network": synthesized({ cloud: { bridge: "fargate", network: NETWORK } }),

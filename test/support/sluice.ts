@@ -5,6 +5,7 @@ import { type Host, type HostOptions, startHost } from "../../infra/local/host.t
 import { synthesize } from "../../infra/synth.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
 import { Peer } from "./peer.ts";
+import { noteCalls, SEEN_CALLS_FILE } from "./seen-calls.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const FIXTURES = join(ROOT, "test/fixtures/deployment");
@@ -44,9 +45,11 @@ export async function startSluice(options: Partial<HostOptions> = {}): Promise<S
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-e2e-"));
   const nats = await startNats();
   const lines: string[] = [];
+  const seenFile = process.env[SEEN_CALLS_FILE];
   const start = () =>
     startHost({
       dataDir,
+      ...(seenFile !== undefined && { route: noteCalls(seenFile, () => current?.functions() ?? []) }),
       assemblyDir,
       nats: { servers: [nats.url] },
       timeScale: 20,
@@ -54,7 +57,9 @@ export async function startSluice(options: Partial<HostOptions> = {}): Promise<S
         lines.push(event.type === "line" ? `${event.functionName}: ${event.line}` : event.message),
       ...options,
     });
+  let current: Host | undefined;
   let host = await start();
+  current = host;
   const peer = await Peer.connect(nats.url, SENDER);
   return {
     get host() {
@@ -67,6 +72,7 @@ export async function startSluice(options: Partial<HostOptions> = {}): Promise<S
     stopHost: () => host.stop(),
     async startHost() {
       host = await start();
+      current = host;
     },
     async stop() {
       await peer.close();

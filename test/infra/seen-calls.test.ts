@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import * as z from "zod";
+import { FUNCTION_NAMES } from "../../infra/bundle.ts";
+import { type Call, callsOf } from "./support/calls.ts";
+
+/**
+ * `seen-calls.json` lists what each function asked AWS for in the end-to-end runs; `npm run seen-calls` writes it anew.
+ * What a function can do according to its code (grants.test.ts) is held against it.
+ */
+const seen = z
+  .partialRecord(z.enum(FUNCTION_NAMES), z.array(z.string()))
+  .parse(JSON.parse(readFileSync(new URL("seen-calls.json", import.meta.url), "utf8")));
+
+const VALUES_READ: readonly Call[] = ["s3:GetObject values", "s3:ListBucket bucket"];
+
+/** What these runs make no function do: what happens only when something else has gone wrong, or is large. */
+const UNSEEN: Readonly<Partial<Record<keyof typeof seen, readonly Call[]>>> = {
+  // A task that is sent again is answered by its events, as they are stored.
+  admit: ["dynamodb:Query table", ...VALUES_READ],
+  // A task that is cancelled gives its slot up, or its place in the line; its large events are published, or kept.
+  control: [
+    "dynamodb:ConditionCheckItem table",
+    "dynamodb:DeleteItem table",
+    "s3:PutObject values",
+    ...VALUES_READ,
+  ],
+  // What an executor says may be large.
+  events: ["s3:PutObject values", ...VALUES_READ],
+  // Large events that nobody has published.
+  sweep: VALUES_READ,
+};
+
+/** The deployment that the tests run logs in to NATS without one; test/nats/secrets.test.ts reads some. */
+const SECRET: Call = "secretsmanager:GetSecretValue secret";
+
+for (const name of FUNCTION_NAMES)
+  test(`${name} was seen to do all that it can do but what is listed, and nothing else`, async () => {
+    const expected = [...(seen[name] ?? []), ...(UNSEEN[name] ?? []), SECRET];
+    assert.deepEqual(await callsOf(`${name}/handler.ts`), expected.toSorted());
+  });
