@@ -78,7 +78,7 @@ const S3_REQUESTS: Readonly<Record<string, string>> = {
 };
 
 /** The calls that a request is. */
-function callsIn({ service, operation, path, body }: Seen): Call[] {
+export function callsIn({ service, operation, path, body }: Seen): Call[] {
   const fields = typeof body === "object" && body !== null ? body : {};
   if (service === "s3") {
     const calls = REQUESTS[S3_REQUESTS[operation] ?? ""];
