@@ -108,7 +108,8 @@ function credentials(name: FunctionName): string {
 }
 
 function functionNamed(name: string): FunctionName {
-  const found = FUNCTION_NAMES.find((each) => name.endsWith(each));
+  // A work function of an agent's own logs in as the others do.
+  const found = FUNCTION_NAMES.find((each) => name.endsWith(each) || name.startsWith(`${each}-`));
   return found ?? assert.fail(`${name}: no function of that name`);
 }
 
