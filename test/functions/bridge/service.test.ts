@@ -133,7 +133,7 @@ let published = 0;
 async function publish(count: number): Promise<void> {
   const js = jetstream(nc);
   const subjects = Array.from({ length: count }, () => `a2a.v1.task.peer.${RUNTIME}.m${published++}`);
-  await Promise.all(subjects.map((subject) => js.publish(subject, "{}")));
+  await Promise.all(subjects.map((subject) => js.publish(subject, "{}", { msgID: subject, retries: 10 })));
 }
 
 /** How often each sequence has come out of the queue. */

@@ -128,8 +128,10 @@ describe("what a worker reads while it leaves", () => {
     };
     await world.work({ taskId, ...hint }, { store, publisher: { ...world.publisher, publish }, listen });
     const { state, dueAt, waiting } = await headOf(taskId);
-    assert.deepEqual([state, dueAt, waiting], ["TASK_STATE_CANCELED", undefined, undefined]);
-    assert.equal((await probe.last(taskId))?.state, "TASK_STATE_CANCELED");
+    // Settled, or left for the sweep to settle; never over and yet due, for then nobody looks at it any more.
+    const isSettled = state === "TASK_STATE_CANCELED";
+    assert.deepEqual([dueAt === undefined, waiting], [isSettled, undefined]);
+    if (isSettled) assert.equal((await probe.last(taskId))?.state, "TASK_STATE_CANCELED");
   });
 
   test("is gone on with at once, though it is read before the head says that there is news", async () => {
