@@ -48,7 +48,8 @@ export function wire(name: string, deployment: unknown): Wiring {
     ...natsAccess(parsed, process.env),
     name: `sluice-${parsed.deployment}-${name}`,
   });
-  const telemetry = createTelemetry();
+  const timing = timingFromEnv(process.env);
+  const telemetry = createTelemetry(timing);
   nats.onDisconnect(() => telemetry.count("NatsDisconnects"));
   const dynamodb = new DynamoDBClient(AWS_CLIENT);
   countThrottled(dynamodb, telemetry);
@@ -68,7 +69,7 @@ export function wire(name: string, deployment: unknown): Wiring {
   const { now } = systemClock;
   return {
     deployment: parsed,
-    timing: timingFromEnv(process.env),
+    timing,
     telemetry,
     nats,
     store: dynamoStore({ client, table: env.TABLE_NAME }),

@@ -23,7 +23,8 @@ export interface BridgeWiring extends Omit<BridgeDeps, "remainingMs" | "telemetr
 export function wireBridge(deployment: unknown): BridgeWiring {
   const config = parseDeployment(deployment);
   const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
-  const telemetry = createTelemetry();
+  const timing = timingFromEnv(process.env);
+  const telemetry = createTelemetry(timing);
   const link = new NatsLink({
     ...natsAccess(config, process.env),
     name: `sluice-${config.deployment}-bridge`,
@@ -36,7 +37,7 @@ export function wireBridge(deployment: unknown): BridgeWiring {
       requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
     }),
     telemetry,
-    timing: timingFromEnv(process.env),
+    timing,
     settings: {
       runtimes: config.agents.map(({ runtime, policy }) => ({
         runtime,

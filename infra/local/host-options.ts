@@ -35,6 +35,8 @@ export interface HostOptions {
    * client waits for an answer is not scaled, so who makes parts unreachable under a time scale needs more.
    */
   readonly shortestTimeoutMs?: number;
+  /** The clock of metrics and alarms, in milliseconds; the deployment's own time if absent. */
+  readonly metricsClock?: () => number;
   /** Gives up starting. */
   readonly signal?: AbortSignal;
   readonly log?: (event: HostEvent) => void;

@@ -44,7 +44,7 @@ export interface Host {
   /** Invokes a function as a synchronous call would. */
   invoke(name: string, event: unknown): Promise<InvocationResult>;
   /** What is measured, and the alarms that watch it. */
-  readonly metrics: Pick<Metrics, "store" | "status" | "now" | "put">;
+  readonly metrics: Pick<Metrics, "store" | "status" | "look" | "judge">;
   /** Ends everything that the host has started; nothing runs when it returns. */
   stop(): Promise<void>;
 }
@@ -194,6 +194,7 @@ function watchMetrics(stage: Stage, { stack, queues }: Parts, assemblyDir: strin
     look: (queue) => queues.look(queue),
     tables: stack.tables.map(({ name }) => name),
     scale,
+    ...(options.metricsClock !== undefined && { clock: options.metricsClock }),
     file: join(dataDir, "alarms.json"),
     attempt: (write) => files.attempt(write),
     onChange: (change) =>

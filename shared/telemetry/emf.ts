@@ -27,8 +27,9 @@ export class MetricLines {
   readonly #lingerMs: number;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(lingerMs = LINGER_MS) {
-    this.#lingerMs = lingerMs;
+  /** @param scale how much faster than in the cloud the deployment lives */
+  constructor(scale: number) {
+    this.#lingerMs = LINGER_MS / scale;
   }
 
   add(metric: MetricName, value: number, dimensions: Dimensions): void {

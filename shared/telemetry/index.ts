@@ -1,4 +1,5 @@
 import { Logger } from "@aws-lambda-powertools/logger";
+import type { Timing } from "../config/timing.ts";
 import { MetricLines } from "./emf.ts";
 import type { LogFields } from "./fields.ts";
 import type {
@@ -39,10 +40,12 @@ export interface PowertoolsTelemetry extends Telemetry {
 /**
  * Telemetry by Powertools for AWS Lambda: JSON lines, and metrics in CloudWatch's embedded metric format. Service
  * name, namespace and log level come from the `POWERTOOLS_*` and `LOG_LEVEL` variables.
+ *
+ * @param timing how much faster than in the cloud the deployment lives; by default as fast
  */
-export function createTelemetry(): PowertoolsTelemetry {
+export function createTelemetry({ scale }: Pick<Timing, "scale"> = { scale: 1 }): PowertoolsTelemetry {
   const logger = new Logger();
-  const lines = new MetricLines();
+  const lines = new MetricLines(scale);
   const log = (level: "debug" | "info" | "warn" | "error") => (message: string, fields?: LogFields) =>
     fields === undefined ? logger[level](message) : logger[level](message, { ...fields });
   return {

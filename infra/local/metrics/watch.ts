@@ -25,6 +25,8 @@ export interface MetricsOptions {
   readonly tables: readonly string[];
   /** How much faster than the machine's clock the deployment lives. */
   readonly scale: number;
+  /** In milliseconds; by default the machine's, `scale` times faster. */
+  readonly clock?: () => number;
   readonly onChange: (change: AlarmChange) => void;
   /** Where the alarms' states are kept. */
   readonly file: string;
@@ -52,15 +54,10 @@ export class Metrics {
   }
 
   start(): void {
-    const { scale, queues } = this.#options;
+    const { scale } = this.#options;
     const minute = MINUTE_MS / scale;
-    const looking = setInterval(
-      () => {
-        for (const queue of queues) this.#lookAt(queue);
-      },
-      Math.max(MIN_LOOK_MS, minute / LOOKS_A_MINUTE),
-    );
-    const judging = setInterval(() => this.#judge(), Math.max(MIN_LOOK_MS / 2, minute / LOOKS_A_MINUTE));
+    const looking = setInterval(() => this.look(), Math.max(MIN_LOOK_MS, minute / LOOKS_A_MINUTE));
+    const judging = setInterval(() => this.judge(), Math.max(MIN_LOOK_MS / 2, minute / LOOKS_A_MINUTE));
     this.#timers.push(looking.unref(), judging.unref());
     this.#save();
   }
@@ -71,6 +68,7 @@ export class Metrics {
 
   /** The deployment's own time, in milliseconds. */
   now(): number {
+    if (this.#options.clock !== undefined) return this.#options.clock();
     return this.#begun + (Date.now() - this.#begun) * this.#options.scale;
   }
 
@@ -123,6 +121,11 @@ export class Metrics {
       this.put({ namespace: "AWS/DynamoDB", name, dimensions: { TableName: table } }, count);
   }
 
+  /** Measures the queues. */
+  look(): void {
+    for (const queue of this.#options.queues) this.#lookAt(queue);
+  }
+
   #lookAt(queue: string): void {
     const { look, scale } = this.#options;
     const { visible, inFlight, oldestSentAt } = look(queue);
@@ -134,8 +137,11 @@ export class Metrics {
     put("ApproximateAgeOfOldestMessage", (age / 1_000) * scale);
   }
 
-  /** Each minute is judged half a minute after its end: by then what was measured in it has arrived. */
-  #judge(): void {
+  /**
+   * Judges the alarms by the minutes that are over; each half a minute after its end, for by then what was measured in
+   * it has arrived.
+   */
+  judge(): void {
     const { onChange } = this.#options;
     const last = Math.floor((this.now() - MINUTE_MS / 2) / MINUTE_MS);
     let changed = false;
