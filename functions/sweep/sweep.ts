@@ -90,16 +90,12 @@ async function attend(round: Round, head: Head, dueAt: number): Promise<void> {
   const { store, timing, now, telemetry } = round;
   const last = await store.last(head.taskId);
   if (last?.end !== undefined) {
-    round.lateMs = Math.max(round.lateMs, now() - last.at);
-    if ((await catchUp(round, head, await store.entries(head.taskId, 1))) > 0)
-      tellResult(telemetry, head, now());
+    const missing = await publishMissing(round, head, last.at);
+    if (missing > 0) tellResult(telemetry, head, now());
     return;
   }
   // Nobody works on a task before its requester can know of it.
-  if (head.epoch === 0) {
-    const missing = await catchUp(round, head, last === undefined ? [] : await store.entries(head.taskId, 1));
-    if (missing > 0) round.lateMs = Math.max(round.lateMs, now() - head.decidedAt);
-  }
+  if (head.epoch === 0) await publishMissing(round, head, head.decidedAt);
 
   const same = head.seen?.epoch === head.epoch && head.seen.beat === head.beat;
   const times = same ? (head.seen?.times ?? 0) + 1 : 0;
@@ -113,4 +109,22 @@ async function attend(round: Round, head: Head, dueAt: number): Promise<void> {
   const wait = Math.max(0, dueAt - now()) + (held ? timing.leaseMs : 0);
   await round.hint(hintOf(head), delaySeconds(wait));
   telemetry.count("TasksOffered");
+}
+
+/**
+ * Publishes what is missing, and notes for how long it was.
+ *
+ * @param since when the newest of it was stored, in milliseconds since 1970
+ * @returns how many events were missing
+ */
+async function publishMissing(round: Round, head: Head, since: number): Promise<number> {
+  const { store, now } = round;
+  // Whoever cannot be asked may hold nothing.
+  let missing = 1;
+  try {
+    missing = await catchUp(round, head, await store.entries(head.taskId, 1));
+    return missing;
+  } finally {
+    if (missing > 0) round.lateMs = Math.max(round.lateMs, now() - since);
+  }
 }
