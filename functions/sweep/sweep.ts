@@ -4,7 +4,7 @@ import { catchUp } from "../../shared/events/catch-up.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { handOnAll } from "../../shared/tasks/hand-on.ts";
-import { dueShards, type Head } from "../../shared/tasks/items.ts";
+import { dueShards, type Entry, type Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
@@ -90,16 +90,12 @@ async function attend(round: Round, head: Head, dueAt: number): Promise<void> {
   const { store, timing, now, telemetry } = round;
   const last = await store.last(head.taskId);
   if (last?.end !== undefined) {
-    round.lateMs = Math.max(round.lateMs, now() - last.at);
-    if ((await catchUp(round, head, await store.entries(head.taskId, 1))) > 0)
-      tellResult(telemetry, head, now());
+    const missing = await publishMissing(round, head, last);
+    if (missing > 0) tellResult(telemetry, head, now());
     return;
   }
   // Nobody works on a task before its requester can know of it.
-  if (head.epoch === 0) {
-    const missing = await catchUp(round, head, last === undefined ? [] : await store.entries(head.taskId, 1));
-    if (missing > 0) round.lateMs = Math.max(round.lateMs, now() - head.decidedAt);
-  }
+  if (head.epoch === 0) await publishMissing(round, head, last);
 
   const same = head.seen?.epoch === head.epoch && head.seen.beat === head.beat;
   const times = same ? (head.seen?.times ?? 0) + 1 : 0;
@@ -113,4 +109,23 @@ async function attend(round: Round, head: Head, dueAt: number): Promise<void> {
   const wait = Math.max(0, dueAt - now()) + (held ? timing.leaseMs : 0);
   await round.hint(hintOf(head), delaySeconds(wait));
   telemetry.count("TasksOffered");
+}
+
+/**
+ * Publishes what is missing, and notes for how long it was.
+ *
+ * @param last of its journal; without one nothing need be read
+ * @returns how many events were missing
+ */
+async function publishMissing(round: Round, head: Head, last: Entry | undefined): Promise<number> {
+  const { store, now } = round;
+  const since = last?.end === undefined ? head.decidedAt : last.at;
+  // Whoever cannot be asked may hold nothing.
+  let missing = 1;
+  try {
+    missing = await catchUp(round, head, last === undefined ? [] : await store.entries(head.taskId, 1));
+    return missing;
+  } finally {
+    if (missing > 0) round.lateMs = Math.max(round.lateMs, now() - since);
+  }
 }

@@ -10,7 +10,7 @@ import {
 import type { SluiceFunction } from "../functions.ts";
 import type { Parts } from "../parts.ts";
 import type { QueuePair } from "../queues.ts";
-import { CONSUMPTION, consumerTimeoutSec, QUEUE_NAMES, type QueueName } from "../sizes.ts";
+import { CONSUMPTION, consumerTimeoutSec, QUEUE_NAMES, type QueueName, visibilitySec } from "../sizes.ts";
 import { DUE_INDEX } from "../storage.ts";
 import { MINUTE, type OwnMetrics } from "./metrics.ts";
 
@@ -74,13 +74,17 @@ export function alarmSpecs(
   ];
 }
 
-/** A hint stays in its queue while its task is worked on. */
+/** The shared queues' ages, by what stays in them in a healthy state. */
 function maxAgeSec(name: QueueName): number {
   return CONSUMPTION[name].consumer === "work" ? hintAgeSec(consumerTimeoutSec(name)) : MESSAGE_AGE_SEC;
 }
 
+/**
+ * A hint stays in its queue while its task is worked on; that of a worker which died comes back when its visibility is
+ * over, and is found to be stale, for `sweep` has offered the task again long before.
+ */
 function hintAgeSec(timeoutSec: number): number {
-  return timeoutSec + HINT_DELAY_SEC + HINT_TAKEN_SEC;
+  return visibilitySec(timeoutSec) + HINT_DELAY_SEC + HINT_TAKEN_SEC;
 }
 
 function queueAlarms(name: string, { queue, dead }: QueuePair, ageSec: number): AlarmSpec[] {

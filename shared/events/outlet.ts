@@ -65,16 +65,16 @@ export class Outlet {
     // Not in the turn of the caller, who has yet to note that this runs.
     await Promise.resolve();
     let delay = FIRST_RETRY_MS;
-    let since = this.#clock.now();
+    let lowest = { revision: 0, since: 0 };
     for (;;) {
       const [event] = this.#journal.unpublished;
       if (event === undefined) break;
+      if (event.revision !== lowest.revision) lowest = { revision: event.revision, since: this.#clock.now() };
       try {
         if (this.#unsure) this.#journal.markPublished(await this.#publisher.lastRevision(this.#task));
         else await this.#publish(event);
         this.#unsure = false;
         delay = FIRST_RETRY_MS;
-        since = this.#clock.now();
       } catch (error) {
         // It may have landed unanswered, and by the time that we reach the stream again have left its duplicate window.
         this.#unsure = true;
@@ -83,7 +83,7 @@ export class Outlet {
           revision: event.revision,
           ...errorFields(error),
         });
-        this.#late(Math.max(0, this.#clock.now() - since));
+        this.#late(Math.max(0, this.#clock.now() - lowest.since));
         if (this.#clock.now() + delay > this.#until()) break;
         await pauseBy(this.#clock.timer, delay);
         delay = Math.min(delay * 2, MAX_RETRY_MS);

@@ -62,6 +62,22 @@ test("each field of the cloud and of a function of an agent's own is explained w
   }
 });
 
+test("whatever the page's tables of fields name is a field", () => {
+  const known = new Set([
+    ...["deployment", "nats", "defaults", "agents", "cloud", "discovery", "remotes"],
+    ...Object.keys(agentPolicy.parse({})),
+    ...Object.keys(cloudConfig.shape),
+    ...Object.keys(cloudConfig.shape.network.unwrap().shape),
+    ...Object.keys(agentFunction.shape),
+  ]);
+  const told = Array.from(
+    page.matchAll(/^\| (?:field|section)[^\n]*\n\| ---[^\n]*\n((?:\| [^\n]*\n)+)/gm),
+    ([, table = ""]) => Array.from(table.matchAll(/^\| `([^`]+)`/gm), ([, name]) => name ?? ""),
+  );
+  assert.ok(told.length >= 5);
+  for (const name of told.flat()) assert.ok(known.has(name), name);
+});
+
 test("the functions are as the page says", () => {
   const maps = Object.values(CONSUMPTION);
   for (const [name, { memoryMb, timeoutSec }] of Object.entries(FUNCTION_SIZES)) {

@@ -38,9 +38,9 @@ test("what is counted is added up, and what has the same dimensions shares a lin
   telemetry.count("TasksOffered");
   telemetry.count("TasksOffered", 2);
   telemetry.measure("UnpublishedAge", 5);
-  telemetry.measure("StepDuration", 10, { runtime: "acme-a" });
-  telemetry.measure("StepDuration", 30, { runtime: "acme-a" });
-  telemetry.count("QuestionsAsked", 3, { runtime: "acme-a" });
+  telemetry.measure("TasksRunning", 10, { runtime: "acme-a" });
+  telemetry.measure("TasksRunning", 30, { runtime: "acme-a" });
+  telemetry.count("StepsRetried", 3, { runtime: "acme-a" });
   assert.equal(lines().length, 0);
   telemetry.flush();
   const [plain, steps, ...others] = lines();
@@ -50,13 +50,13 @@ test("what is counted is added up, and what has the same dimensions shares a lin
   assert.deepEqual([plain?.service, plain?.TasksOffered, plain?.UnpublishedAge], ["admit", 3, 5]);
   assert.deepEqual(steps?._aws.CloudWatchMetrics[0], {
     Namespace: "Sluice/test",
-    Dimensions: [["service", "runtime"], ["service"]],
+    Dimensions: [["service", "runtime"]],
     Metrics: [
-      { Name: "StepDuration", Unit: "Milliseconds" },
-      { Name: "QuestionsAsked", Unit: "Count" },
+      { Name: "TasksRunning", Unit: "Count" },
+      { Name: "StepsRetried", Unit: "Count" },
     ],
   });
-  assert.deepEqual([steps?.StepDuration, steps?.QuestionsAsked], [[10, 30], 3]);
+  assert.deepEqual([steps?.TasksRunning, steps?.StepsRetried], [[10, 30], 3]);
   telemetry.flush();
   assert.equal(lines().length, 2);
 });
