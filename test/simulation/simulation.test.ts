@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { problemOf } from "../support/patches.ts";
 import { Choices, readChoices, writeChoices } from "./choices.ts";
 import { explore } from "./explore.ts";
 import { playHistory } from "./history.ts";
@@ -52,6 +53,10 @@ describe("histories in which things go wrong", () => {
 });
 
 describe("mutations", () => {
+  test("still apply, all of them", () => {
+    for (const mutation of readMutations()) assert.equal(problemOf(mutation), undefined, mutation.name);
+  });
+
   for (const mutation of readMutations(QUICK))
     test(`are caught: ${mutation.name}`, async () => {
       const { invariant } = await search(mutation, { seed: FIXED_SEED, seconds: MAX_SECONDS });
