@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
-import { DATA_FOLDER, stack } from "./options.ts";
+import { DATA_FOLDER, STACK } from "./options.ts";
 
 /** What every verb of `dead` takes. */
 const options = z.object({
@@ -54,7 +54,7 @@ function verb(name: string, description: string, load: () => Promise<Verb>): Com
   return new Command(name)
     .description(description)
     .option("--queue <name>", "only of this queue, such as tasks")
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs")
     .action(async (...given: unknown[]) => {

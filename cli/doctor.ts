@@ -4,7 +4,7 @@ import type { Finding, Level } from "./doctor/finding.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
 import { findNats } from "./nats.ts";
-import { common, stack, withCommon } from "./options.ts";
+import { common, STACK, withCommon } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
 import { currentHome } from "./session.ts";
@@ -15,7 +15,7 @@ type Options = z.infer<typeof options>;
 export function doctorCommand(): Command {
   return withCommon(new Command("doctor"))
     .description("look whether everything is as it should be, and say what to do; nothing is changed")
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .action(async (given: unknown) => {
       process.exitCode = await doctor(options.parse(given));
     });

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { confirm } from "./confirm.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { common, stack, taskKey, withCommon } from "./options.ts";
+import { common, STACK, taskKey, withCommon } from "./options.ts";
 import { processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
 import { cleanLine } from "./text.ts";
@@ -23,7 +23,7 @@ export function eraseCommand(): Command {
     .option("--streams", "delete its messages from the streams, too")
     .option("--by <name>", "who does it, for the record (default: the user of this machine)")
     .option("--yes", "do not ask")
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .action(async (task: string, given: unknown) => {
       process.exitCode = await erase(task, options.parse(given));
     });

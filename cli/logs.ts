@@ -3,7 +3,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { CliError, EXIT } from "./errors.ts";
 import type { LogLine } from "./logs/line.ts";
-import { count, DATA_FOLDER, stack, taskKey } from "./options.ts";
+import { count, DATA_FOLDER, STACK, taskKey } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
 import { cleanLine, localTime } from "./text.ts";
@@ -34,7 +34,7 @@ export function logsCommand(): Command {
     .argument("<task>", "a task's id", taskKey)
     .option("--follow", "go on until Ctrl-C")
     .option("--hours <n>", "how far back (default: to when the task was accepted, or 24)", count)
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs")
     .action(async (task: string, given: unknown) => {

@@ -67,3 +67,10 @@ export function stack(text: string): string {
   if (/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text)) return text;
   throw new InvalidArgumentError("Expected a stack's name: 1 to 128 of A-Z, a-z, 0-9 and -, a letter first.");
 }
+
+/** Of a verb that speaks to a stack: to which. */
+export const STACK = [
+  "--stack <name>",
+  "a deployed stack (default: the local host that runs in this folder)",
+  stack,
+] as const;

@@ -2,7 +2,7 @@ import { userInfo } from "node:os";
 import { Command } from "commander";
 import * as z from "zod";
 import { EXIT } from "./errors.ts";
-import { DATA_FOLDER, stack } from "./options.ts";
+import { DATA_FOLDER, STACK } from "./options.ts";
 import { processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
 
@@ -18,7 +18,7 @@ function verb(name: string, description: string): Command {
   return new Command(name)
     .description(description)
     .argument("<agent>", "an agent of the deployment: its short id (digest) or its runtime id (local-digest)")
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs");
 }

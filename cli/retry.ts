@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import * as z from "zod";
 import { EXIT } from "./errors.ts";
-import { common, runtime, stack, taskKey, withCommon } from "./options.ts";
+import { common, runtime, STACK, taskKey, withCommon } from "./options.ts";
 import { stateName } from "./render.ts";
 import { inSession } from "./session.ts";
 
@@ -18,7 +18,7 @@ export function retryCommand(): Command {
     .argument("<task>", "its whole id", taskKey)
     .option("--from <runtime>", "as whom (default: whoever sent the task, who then hears of it)", runtime)
     .option("--again", "once more, though it has been retried already")
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .action(async (task: string, given: unknown) => {
       process.exitCode = await retry(task, options.parse(given));
     });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { deadlineOf, fruitlessClaims, stateOf } from "../shared/tasks/fold.ts";
 import type { TaskEvent, TaskState } from "../shared/wire/index.ts";
 import { EXIT } from "./errors.ts";
-import { DATA_FOLDER, stack, taskKey } from "./options.ts";
+import { DATA_FOLDER, STACK, taskKey } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { TaskRecord } from "./record.ts";
 import { errorText, questionText, stateText, waitText } from "./render.ts";
@@ -26,7 +26,7 @@ export function stepsCommand(): Command {
   return new Command("steps")
     .description("show the steps of a task of our own deployment, out of its table")
     .argument("<task>", "a task's id", taskKey)
-    .option("--stack <name>", "a deployed stack (default: the local host that runs in this folder)", stack)
+    .option(...STACK)
     .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs")
     .action(async (task: string, given: unknown) => {
