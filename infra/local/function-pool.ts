@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { availableParallelism } from "node:os";
 import type { Limiter } from "./limiter.ts";
 import type { Processors } from "./processors.ts";
 import type { InvocationResult } from "./runtime-api.ts";
@@ -8,10 +9,10 @@ import { Sandbox, type SandboxOptions } from "./sandbox.ts";
 const IDLE_MS = 5 * 60_000;
 /** AWS Lambda quotas: an account's concurrent executions, the bound of a function that reserves none. */
 const ACCOUNT_CONCURRENCY = 1_000;
-/** Sandboxes that are started without a look at the processors. */
-const AT_ONCE = 8;
-/** Beyond those, how long an invocation waits for a warm sandbox while the processors are busy, in milliseconds. */
-const PATIENCE_MS = 2_000;
+/** Sandboxes that are started without a look at the processors: two for each, for one waits while the other computes. */
+const AT_ONCE = 2 * availableParallelism();
+/** Beyond those, how long none may have come free before another starts, in milliseconds. */
+const PATIENCE_MS = { withRoom: 250, busy: 2_000 };
 /** How often it is looked whether another may start, in milliseconds. */
 const LOOK_MS = 100;
 
@@ -37,7 +38,8 @@ interface Job {
  * The sandboxes of one function: warm ones are used again, new ones started while more invocations wait. On one machine
  * more of them do not do more once its processors are busy: each must first warm up its own code, and with fifty of them
  * a task took four times as much to compute as with three (docs/benchmarks.md). So beyond a few another starts only
- * while there is room, or when somebody has waited for long.
+ * when none has come free for a while, and for longer when there is no room: as long as they do, whoever waits has its
+ * turn soon.
  */
 export class FunctionPool {
   readonly #options: FunctionPoolOptions;
@@ -48,8 +50,8 @@ export class FunctionPool {
   /** Sandboxes asked for and not yet ready, and all that count against the limit. */
   #starting = 0;
   #total = 0;
-  /** When the last was started, by `performance.now()`. */
-  #startedAt = 0;
+  /** When an invocation last began, by `performance.now()`. */
+  #begunAt = 0;
   #looking: NodeJS.Timeout | undefined;
   #stopped = false;
   #running = 0;
@@ -103,15 +105,15 @@ export class FunctionPool {
       }
       this.#starting++;
       this.#total++;
-      this.#startedAt = performance.now();
       void this.#start();
     }
   }
 
   #mayStart(): boolean {
-    if (this.#total < AT_ONCE || this.#options.processors.haveRoom) return true;
-    const waits = Math.max(this.#startedAt, this.#waiting[0]?.since ?? Number.POSITIVE_INFINITY);
-    return this.#starting === 0 && performance.now() - waits >= PATIENCE_MS;
+    if (this.#total < AT_ONCE) return true;
+    const stuckMs = performance.now() - Math.max(this.#begunAt, this.#waiting[0]?.since ?? 0);
+    if (this.#options.processors.haveRoom) return stuckMs >= PATIENCE_MS.withRoom;
+    return this.#starting === 0 && stuckMs >= PATIENCE_MS.busy;
   }
 
   #lookAgain(): void {
@@ -149,6 +151,7 @@ export class FunctionPool {
 
   async #run(sandbox: Sandbox, job: Job): Promise<void> {
     this.#running++;
+    this.#begunAt = performance.now();
     this.#options.onConcurrency?.(this.#running);
     job.done(await sandbox.invoke(randomUUID(), job.payload));
     this.#running--;

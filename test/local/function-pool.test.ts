@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { FunctionPool } from "../../infra/local/function-pool.ts";
@@ -8,13 +8,13 @@ import { Limiter } from "../../infra/local/limiter.ts";
 import { Processes } from "../../infra/local/processes.ts";
 import { Processors } from "../../infra/local/processors.ts";
 
-const INVOCATIONS = 10;
+const AT_ONCE = 2 * availableParallelism();
+const INVOCATIONS = AT_ONCE + 2;
 
-/** How many sandboxes a function is given for invocations that come at once, and wait for each other. */
-async function sandboxesFor(haveRoom: boolean): Promise<number> {
+/** How many sandboxes a function is given for invocations that come at once and last so many milliseconds. */
+async function sandboxesFor(haveRoom: boolean, ms: number): Promise<number> {
   const dir = mkdtempSync(join(tmpdir(), "sluice-pool-"));
-  const code =
-    "export const handler = () => new Promise((done) => setTimeout(() => done(process.pid), 200));\n";
+  const code = `export const handler = () => new Promise((done) => setTimeout(() => done(process.pid), ${ms}));\n`;
   writeFileSync(join(dir, "index.mjs"), code);
   const pool = new FunctionPool({
     declaration: {
@@ -46,8 +46,12 @@ async function sandboxesFor(haveRoom: boolean): Promise<number> {
 }
 
 describe("a function's sandboxes", () => {
-  test("while the processors are busy there are eight, and the rest of the invocations wait", async () => {
-    assert.equal(await sandboxesFor(false), 8);
+  test("while the processors are busy there are two for each, and the rest of the invocations wait", async () => {
+    assert.equal(await sandboxesFor(false, 400), AT_ONCE);
+  });
+
+  test("become more when none comes free for a while and the processors have room", async () => {
+    assert.equal(await sandboxesFor(true, 3_000), INVOCATIONS);
   });
 
   test("are busy when nine tenths of the last moments were not idle", () => {
