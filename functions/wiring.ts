@@ -91,7 +91,7 @@ export function wire(name: string, deployment: unknown): Wiring {
 /** Puts hints on their agents' queues, several in a request: on its own where an agent has one, else on `work`. */
 export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
   const { shared, own } = workQueues(process.env);
-  const client = new SQSClient(AWS_CLIENT);
+  const client = new SQSClient({ ...AWS_CLIENT, cacheMiddleware: true });
   const senderTo = (queueUrl: string) => createSender({ client, queueUrl, lingerMs: LINGER_MS });
   const senders = new Map(Array.from(own, ([runtime, url]) => [runtime, senderTo(url)]));
   const others = shared === undefined ? undefined : senderTo(shared);

@@ -34,6 +34,7 @@ export function wireBridge(deployment: unknown): BridgeWiring {
     link,
     sqs: new SQSClient({
       maxAttempts: 2,
+      cacheMiddleware: true,
       requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
     }),
     telemetry,

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { awsSettings } from "./aws.ts";
+import { busyAwsSettings } from "./aws.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";
@@ -165,7 +165,7 @@ function makePools(
 /** Lets messages and schedules invoke the functions. */
 function startSources({ scale, closing, onTrouble }: Stage, { stack, queues }: Parts, pools: Pools): void {
   const invoker = (name: string) => (payload: string) => poolOf(pools, name).invoke(payload);
-  const client = new SQSClient(awsSettings(queues.url));
+  const client = new SQSClient(busyAwsSettings(queues.url));
   closing.defer(() => client.destroy());
   const sources = stack.mappings.map(
     (mapping) =>

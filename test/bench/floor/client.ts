@@ -5,6 +5,7 @@ import {
   ReceiveMessageCommand,
   SendMessageBatchCommand,
   SQSClient,
+  type SQSClientConfig,
 } from "@aws-sdk/client-sqs";
 import * as z from "zod";
 
@@ -38,11 +39,18 @@ const entries = (bodies: readonly string[]) =>
 const removals = (handles: readonly string[]) =>
   handles.map((ReceiptHandle, at) => ({ Id: String(at), ReceiptHandle }));
 
-/** Through the AWS SDK, as the product does. */
-export function sdkClient({ dynamodb, sqs }: Targets): Client {
+/**
+ * Through the AWS SDK, as the product does.
+ *
+ * @param further settings of the queues' client; default: as the functions have it
+ */
+export function sdkClient(
+  { dynamodb, sqs }: Targets,
+  further: SQSClientConfig = { cacheMiddleware: true },
+): Client {
   const settings = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
   const table = new DynamoDBClient({ ...settings, endpoint: dynamodb });
-  const queues = new SQSClient({ ...settings, endpoint: sqs });
+  const queues = new SQSClient({ ...settings, endpoint: sqs, ...further });
   return {
     async put(request) {
       await table.send(new PutItemCommand(JSON.parse(request)));
