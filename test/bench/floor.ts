@@ -65,13 +65,13 @@ export async function benchFloor({ rounds, share }: FloorOptions): Promise<void>
     const text = Object.entries(sizes).map(([role, count]) => `${count} ${role}`);
     say(`starting the floor's processes: ${text.join(", ")} …`);
     crew = await Crew.start(load, script, { ...sizes, measure: MEASURING });
-    for (const way of ["sdk", "bare"] as const) {
+    for (const way of WAYS) {
       crew.use(way);
       await load.run(scaled(WARMING_UP, share), scaled(most, share), { executor: EXECUTOR });
     }
-    const bound = await capacities(out, crew, share);
+    const bounds = await capacities(out, crew, share);
     for (const [inFlight, tasks] of TASKS)
-      await compare(out, { load, crew, traffic, inFlight, rounds, bound, tasks: scaled(tasks, share) });
+      await compare(out, { load, crew, traffic, inFlight, rounds, bounds, tasks: scaled(tasks, share) });
     out.note(
       `Processes of both: ${text.join(", ")}. Both use the same stand-ins, and SQS's runs in this process.`,
     );
@@ -113,30 +113,59 @@ const NEEDS: Readonly<Record<PartCall, number>> = {
   ack: 1,
 };
 
-/** @returns how many tasks a second the parts allow, one after the other on this machine */
-async function capacities(out: Recording, crew: Crew, share: number): Promise<number> {
-  let msPerTask = 0;
-  let narrowest = Number.POSITIVE_INFINITY;
-  const rows: (string | number)[][] = [];
-  crew.use("bare");
-  for (const { part, what, count, messages } of CALLS) {
-    say(`measuring ${what} …`);
-    const perSecond = (await crew.measure(part, scaled(count, share), LANES)) * messages;
-    const need = NEEDS[part];
-    msPerTask += (need * 1_000) / perSecond;
-    narrowest = Math.min(narrowest, perSecond / need);
-    rows.push([what, perSecond, need, perSecond / need]);
-    out.figure(`capacity ${part}`, perSecond);
-  }
+/** How many tasks a second the parts allow, one after the other on this machine, by what their clients are. */
+type Bounds = Readonly<Record<Way, number>>;
+
+/**
+ * What each part can do alone, asked as either floor asks it: on one machine a client takes the processors from the
+ * part, so that a floor is held against what its own kind of client can get. Whether a floor is slow by itself shows so.
+ */
+async function capacities(out: Recording, crew: Crew, share: number): Promise<Bounds> {
+  const perSecond = {
+    sdk: await callsPerSecond(crew, "sdk", share),
+    bare: await callsPerSecond(crew, "bare", share),
+  };
+  const rows = CALLS.map(({ part, what }) => {
+    const of = (way: Way) => perSecond[way].get(part) ?? Number.NaN;
+    for (const way of WAYS) out.figure(`capacity ${part} ${way}`, of(way));
+    return [what, NEEDS[part], ...WAYS.flatMap((way) => [of(way), of(way) / NEEDS[part]])];
+  });
+  const tasks = (way: Way) => CALLS.map(({ part }) => (perSecond[way].get(part) ?? Number.NaN) / NEEDS[part]);
+  const bound = (way: Way) => 1 / tasks(way).reduce((sum, each) => sum + 1 / each, 0);
   const noop = await invocationsPerSecond(scaled(3_000, share));
-  rows.push(["The local host: invocations of nothing (not in the floor)", noop, 2, noop / 2]);
-  const bound = 1_000 / msPerTask;
-  rows.push(["All but the last, each having the machine for its part of the time", "", "", bound]);
-  rows.push(["The narrowest alone", "", "", narrowest]);
-  out.table(["A PART'S CAPACITY", "A SECOND", "A TASK NEEDS", "TASKS A SECOND"], rows);
+  rows.push(["The local host: invocations of nothing (not in the floor)", 2, noop, noop / 2, "", ""]);
+  rows.push([
+    "All but the last, each having the machine for its part of the time",
+    "",
+    ...WAYS.flatMap((way) => ["", bound(way)]),
+  ]);
+  rows.push(["The narrowest alone", "", ...WAYS.flatMap((way) => ["", Math.min(...tasks(way))])]);
+  out.table(
+    [
+      "A PART'S CAPACITY",
+      "A TASK NEEDS",
+      "BY THE SDK, A SECOND",
+      "TASKS A SECOND",
+      "BY BARE REQUESTS, A SECOND",
+      "TASKS A SECOND",
+    ],
+    rows,
+  );
   out.figure("capacity invocations", noop);
-  out.figure("bound", bound);
-  return bound;
+  for (const way of WAYS) out.figure(`bound ${way}`, bound(way));
+  return { sdk: bound("sdk"), bare: bound("bare") };
+}
+
+const WAYS = ["sdk", "bare"] as const;
+
+async function callsPerSecond(crew: Crew, way: Way, share: number): Promise<ReadonlyMap<PartCall, number>> {
+  const perSecond = new Map<PartCall, number>();
+  crew.use(way);
+  for (const { part, what, count, messages } of CALLS) {
+    say(`measuring ${what}, ${NAMES[way].replace("the floor, ", "")} …`);
+    perSecond.set(part, (await crew.measure(part, scaled(count, share), LANES)) * messages);
+  }
+  return perSecond;
 }
 
 interface Comparison {
@@ -146,11 +175,11 @@ interface Comparison {
   readonly inFlight: number;
   readonly tasks: number;
   readonly rounds: number;
-  readonly bound: number;
+  readonly bounds: Bounds;
 }
 
 async function compare(out: Recording, options: Comparison): Promise<void> {
-  const { inFlight, tasks, rounds, bound } = options;
+  const { inFlight, tasks, rounds, bounds } = options;
   const all: Record<Doer, Round[]> = { product: [], sdk: [], bare: [] };
   for (let round = 1; round <= rounds; round++) {
     say(`${tasks} tasks, ${inFlight} under way, round ${round} of ${rounds} …`);
@@ -165,7 +194,7 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
       `${inFlight} UNDER WAY`,
       "TASKS A SECOND",
       "PRODUCT / THIS",
-      "OF THE BOUND",
+      "OF ITS CLIENT'S BOUND",
       "MS, MEDIAN",
       "PRODUCT / THIS",
       "CPU, MS A TASK",
@@ -180,7 +209,7 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
         NAMES[doer],
         perSecond,
         ratio(doer, (round) => round.perSecond),
-        perSecond / bound,
+        perSecond / bounds[doer === "bare" ? "bare" : "sdk"],
         median(all[doer].map(({ ms }) => ms)),
         ratio(doer, ({ ms }) => ms),
         median(all[doer].map(cpuMs)),
@@ -197,7 +226,7 @@ async function compare(out: Recording, options: Comparison): Promise<void> {
       ...names.map((name) => median(all[doer].map(({ cpu }) => cpu.get(name) ?? 0))),
     ]),
   );
-  for (const doer of ["sdk", "bare"] as const) {
+  for (const doer of WAYS) {
     out.figure(
       `throughput ${inFlight} product/${doer}`,
       ratio(doer, (round) => round.perSecond),
