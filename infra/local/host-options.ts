@@ -34,7 +34,7 @@ export interface HostOptions {
    * The shortest timeout of a function that the time scale may come to, in milliseconds; 3,000 if absent. What a
    * client waits for an answer is not scaled, so who makes parts unreachable under a time scale needs more.
    */
-  readonly shortestTimeoutMs?: number;
+  readonly shortestTimeoutMs?: ShortestTimeout;
   /** The clock of metrics and alarms, in milliseconds; the deployment's own time if absent. */
   readonly metricsClock?: () => number;
   /** Gives up starting. */
@@ -47,6 +47,9 @@ export interface HostOptions {
   /** What runs a function's bundle, as arguments of Node: a file first. Default: the host's own. */
   readonly runtime?: readonly string[];
 }
+
+/** In milliseconds; the same for all functions, or what gives it for the function of a name. */
+export type ShortestTimeout = number | ((functionName: string) => number);
 
 export type FurtherEnvironment = Readonly<Record<string, string>>;
 

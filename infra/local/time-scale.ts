@@ -1,3 +1,4 @@
+import type { ShortestTimeout } from "./host-options.ts";
 import type { FunctionDeclaration, MappingDeclaration, QueueDeclaration } from "./stack.ts";
 
 /**
@@ -9,13 +10,14 @@ const MIN_TIMEOUT_MS = 3_000;
 /**
  * A function's declared timeout under a time scale, in milliseconds; never longer than declared.
  *
- * @param shortestMs what scaling may come to at the least
+ * @param shortest what scaling may come to at the least
  */
 export function scaledTimeoutMs(
-  { timeoutSec }: FunctionDeclaration,
+  { name, timeoutSec }: FunctionDeclaration,
   scale: number,
-  shortestMs = MIN_TIMEOUT_MS,
+  shortest: ShortestTimeout = MIN_TIMEOUT_MS,
 ): number {
+  const shortestMs = typeof shortest === "number" ? shortest : shortest(name);
   return Math.min(timeoutSec * 1_000, Math.max(shortestMs, (timeoutSec * 1_000) / scale));
 }
 
@@ -28,14 +30,14 @@ export function scaledQueue(
   mappings: readonly MappingDeclaration[],
   functions: readonly FunctionDeclaration[],
   scale: number,
-  shortestMs?: number,
+  shortest?: ShortestTimeout,
 ): QueueDeclaration {
   const declared = queue.attributes.VisibilityTimeout;
   if (declared === undefined || scale === 1) return queue;
   const consumers = mappings.filter((m) => m.queueName === queue.name).map((m) => m.functionName);
   const timeouts = functions
     .filter((f) => consumers.includes(f.name))
-    .map((f) => scaledTimeoutMs(f, scale, shortestMs) / 1_000);
+    .map((f) => scaledTimeoutMs(f, scale, shortest) / 1_000);
   const scaled = Math.ceil(Math.max(1, Number(declared) / scale, ...timeouts));
   return { ...queue, attributes: { ...queue.attributes, VisibilityTimeout: String(scaled) } };
 }

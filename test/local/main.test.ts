@@ -24,9 +24,14 @@ interface Run {
   ended(): Promise<number | NodeJS.Signals | null>;
 }
 
-/** `npm start -- …`, in a pipe. */
-function start(t: test.TestContext, ...args: string[]): Run {
-  const dataDir = temporaryFolder("main");
+/** Where a stack has been synthesized already, which is used again as long as agents and `agents.yaml` are the same. */
+const USED = temporaryFolder("main");
+
+/** `npm start -- …`, in a pipe, with a data folder of its own. */
+const startAfresh = (t: test.TestContext, ...args: string[]) => start(t, temporaryFolder("main"), ...args);
+
+/** `npm start -- --data … …`, in a pipe. */
+function start(t: test.TestContext, dataDir: string, ...args: string[]): Run {
   const child = spawn(process.execPath, [MAIN, "--data", dataDir, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -46,7 +51,7 @@ function start(t: test.TestContext, ...args: string[]): Run {
 }
 
 test("--once delegates a task to digest, shows every event, stops, and leaves nothing", async (t) => {
-  const run = start(t, "--once", "--nats-port", "0");
+  const run = start(t, USED, "--once", "--nats-port", "0");
   assert.equal(await run.ended(), 0, run.said());
   const said = run.said();
   assert.match(said, /synthesizing the stack …\n(.*\n)*starting NATS …\n/);
@@ -55,22 +60,23 @@ test("--once delegates a task to digest, shows every event, stops, and leaves no
     /accepted +task_[0-9a-f]{24}\n(.*\n)*.*working.*\n(.*\n)*.*artifact.*\n(.*\n)*.*completed/,
   );
   assert.deepEqual(processesOf(run.dataDir), []);
+  assert.ok(readdirSync(join(run.dataDir, "logs")).includes("bridge.log"));
 });
 
 test("a NATS server that is there already is used, with its password and its own authority's certificate", async (t) => {
   const nats = await secureNatsServer(t);
   if (nats === undefined) return t.skip("no openssl here to make a certificate with");
   const given = ["--nats", nats.url, "--creds", nats.credentials];
-  const trusting = start(t, "--once", ...given, "--ca", nats.ca);
+  const trusting = start(t, USED, "--once", ...given, "--ca", nats.ca);
   assert.equal(await trusting.ended(), 0, trusting.said());
   assert.doesNotMatch(trusting.said(), /starting NATS/);
-  const wary = start(t, "--once", ...given);
+  const wary = start(t, USED, "--once", ...given);
   assert.equal(await wary.ended(), 1);
   assert.match(wary.said(), /tls:\/\/localhost:\d+ cannot be reached.*certificate/);
 });
 
 test("it says what to do next and stays up until Ctrl-C, which leaves nothing; the next start goes on", async (t) => {
-  const run = start(t, "--nats-port", "0");
+  const run = start(t, USED, "--nats-port", "0");
   await eventually(() => run.said().includes("Ctrl-C stops it") || run.child.exitCode !== null);
   assert.match(
     run.said(),
@@ -86,32 +92,43 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   run.child.kill("SIGINT");
   assert.equal(await run.ended(), 0);
   assert.deepEqual(processes.filter(isAlive), []);
-  assert.ok(readdirSync(join(run.dataDir, "logs")).includes("bridge.log"));
 });
 
-test("a signal that comes while the functions start stops it, though no first task runs", {
-  timeout: 120_000,
-}, async (t) => {
-  const agents = temporaryFolder("agents");
+/** An agent that takes its time to be loaded, whom nobody may ask. */
+function slowAgent(): string[] {
+  const folder = temporaryFolder("agents");
   writeFileSync(
-    join(agents, "slow.ts"),
+    join(folder, "slow.ts"),
     `import { defineAgent, skill } from "sluice";
      import * as z from "zod";
      await new Promise((done) => setTimeout(done, 2_500));
      const task = skill({ name: "Wait", description: "Waits", input: z.string(), run: () => "waited" });
      export default defineAgent({ id: "slow", description: "Waits", skills: { task } });`,
   );
-  const config = join(agents, "agents.yaml");
+  const config = join(folder, "agents.yaml");
   writeFileSync(config, "deployment: local\n");
-  const run = start(t, "--nats-port", "0", "--agents-dir", agents, "--config", config);
+  return ["--nats-port", "0", "--agents-dir", folder, "--config", config];
+}
+
+test("a signal that comes while the functions start stops it; without anybody for the first task --once fails", {
+  timeout: 120_000,
+}, async (t) => {
+  const options = slowAgent();
+  const run = startAfresh(t, ...options);
   await eventually(() => run.said().includes("starting the functions"));
   run.child.kill("SIGINT");
   assert.equal(await run.ended(), 130);
   assert.deepEqual(processesOf(run.dataDir), []);
+  const again = start(t, run.dataDir, ...options, "--once");
+  assert.equal(await again.ended(), 1);
+  assert.match(
+    again.said(),
+    /No first task: agent "slow" does not accept tasks from local-cli \(agents\.yaml/,
+  );
 });
 
 test("a second signal ends everything at once, even while it starts", async (t) => {
-  const run = start(t, "--nats-port", "0");
+  const run = start(t, USED, "--nats-port", "0");
   await eventually(() => processesOf(run.dataDir).length > 0);
   run.child.kill("SIGTERM");
   run.child.kill("SIGINT");
@@ -128,7 +145,7 @@ test("a second signal while the stack is synthesized leaves neither a process no
      writeFileSync(${JSON.stringify(pidFile)}, String(process.pid));
      await new Promise((done) => setTimeout(done, 600_000));`,
   );
-  const run = start(t, "--nats-port", "0", "--agents-dir", agents);
+  const run = startAfresh(t, "--nats-port", "0", "--agents-dir", agents);
   const pid = await eventually(() => existsSync(pidFile) && Number(readFileSync(pidFile, "utf8")));
   run.child.kill("SIGINT");
   run.child.kill("SIGTERM");
@@ -146,7 +163,7 @@ test("a port that is taken ends it in words, with nothing left", async (t) => {
   await once(server, "listening");
   const address = server.address();
   assert.ok(typeof address === "object" && address !== null);
-  const run = start(t, "--nats-port", String(address.port));
+  const run = start(t, USED, "--nats-port", String(address.port));
   assert.equal(await run.ended(), 1);
   assert.match(
     run.said(),
@@ -158,24 +175,13 @@ test("a port that is taken ends it in words, with nothing left", async (t) => {
 test("a mistake in agents.yaml ends it with file, line and field", async (t) => {
   const config = join(temporaryFolder("config"), "agents.yaml");
   writeFileSync(config, "deployment: local\nagents:\n  echo:\n    maxConcurrent: many\n");
-  const run = start(t, "--config", config);
+  const run = startAfresh(t, "--config", config);
   assert.equal(await run.ended(), 1);
   assert.match(run.said(), /agents\.yaml:4.*maxConcurrent/);
 });
 
-test("a deployment without anybody for the first task says so; with --once that is a failure", async (t) => {
-  const config = join(temporaryFolder("config"), "agents.yaml");
-  writeFileSync(config, "deployment: local\n");
-  const run = start(t, "--config", config, "--once", "--nats-port", "0");
-  assert.equal(await run.ended(), 1);
-  assert.match(
-    run.said(),
-    /No first task: agent "digest" does not accept tasks from local-cli \(agents\.yaml/,
-  );
-});
-
 test("options that make no sense end it with 2 and say what was expected", async (t) => {
-  for (const [args, message] of [
+  const cases = [
     [["--nats-port", "65536"], /Expected a port/],
     [["--time-scale", "0.5"], /Expected a number of at least 1/],
     [["--time-scale", ""], /Expected a number of at least 1/],
@@ -188,8 +194,9 @@ test("options that make no sense end it with 2 and say what was expected", async
     [["--agents-dir", "nope"], /^error: --agents-dir: there is no folder nope\n/],
     [["--agents-dir", MAIN], /^error: --agents-dir: there is no folder \/.*main\.ts\n/],
     [["--nothing"], /unknown option '--nothing'/],
-  ] as const) {
-    const run = start(t, ...args);
+  ] as const;
+  const runs = cases.map(([args, message]) => ({ run: startAfresh(t, ...args), message }));
+  for (const { run, message } of runs) {
     assert.equal(await run.ended(), 2);
     assert.match(run.said(), message);
     assert.doesNotMatch(run.said(), /hunter/);

@@ -197,6 +197,11 @@ test("a time scale shortens timeouts and visibility, down to a bound", () => {
   assert.deepEqual(timeouts(1), [900_000, 30_000, 2_000]);
   assert.deepEqual(timeouts(10), [90_000, 3_000, 2_000]);
   assert.deepEqual(timeouts(1_000), [3_000, 3_000, 2_000]);
+  const of = (name: string) => (name.startsWith("long") ? 8_000 : 4_000);
+  assert.deepEqual(
+    stack.functions.map((declaration) => scaledTimeoutMs(declaration, 1_000, of)),
+    [8_000, 4_000, 2_000],
+  );
   const visibility = (scale: number) =>
     stack.queues.map(
       (queue) => scaledQueue(queue, stack.mappings, stack.functions, scale).attributes.VisibilityTimeout,

@@ -2,51 +2,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { defineAgent, FatalError, ReplyTimeout, type Step, skill } from "sluice";
-import { startTask, type TaskOutcome, type TestTask } from "sluice/testing";
+import { ReplyTimeout, type Step } from "sluice";
+import { startTask } from "sluice/testing";
 import * as z from "zod";
 import { ROOT } from "../../infra/bundle.ts";
-
-/** A version of the one agent of this file. */
-const version = (
-  handle: (step: Step, settings: { place: string }) => unknown,
-  { input = z.string(), slug = "task" }: { input?: z.ZodType; slug?: string } = {},
-) => {
-  const settings = z.strictObject({ place: z.string().default("here") });
-  const run = async (task: { settings: { place: string } }, step: Step) =>
-    String(await handle(step, task.settings));
-  return defineAgent({
-    id: "changed",
-    description: "Changes",
-    settings,
-    skills: { [slug]: skill({ name: "Task", description: "", settings, input, run }) },
-  });
-};
-
-const wait = (step: Step) => step.sleep("wait", "10d");
-/** Begins a task with one version, and goes on with another once it waits. */
-async function change(
-  from: Parameters<typeof version>[0],
-  to: Parameters<typeof version>[0],
-): Promise<{ t: TestTask; outcome: TaskOutcome }> {
-  const t = await startTask(version(from));
-  await t.untilWaiting();
-  t.deploy(version(to));
-  return { t, outcome: await t.outcome() };
-}
-const names = (t: TestTask) =>
-  t.steps
-    .filter(({ kind }) => kind === "run")
-    .map(({ name }) => name)
-    .sort();
-const completed = ({ state, text, error }: TaskOutcome) => {
-  assert.equal(state, "TASK_STATE_COMPLETED", error?.message);
-  return text;
-};
-const failed = ({ state, error }: TaskOutcome) => {
-  assert.equal(state, "TASK_STATE_FAILED");
-  return `${error?.code} ${error?.message}`;
-};
+import { change, completed, failed, names, version, wait } from "./support/versions.ts";
 
 /** Each test is a row of the table in docs/changing-handlers.md. */
 const rows: string[] = [];
@@ -106,16 +66,6 @@ row("a step is removed", async () => {
     async () => "new",
   );
   assert.equal(completed(outcome), "new");
-});
-
-test("a task is woken by what the old version waited for, not by a deployment", async () => {
-  const t = await startTask(version(wait));
-  await t.untilWaiting();
-  t.deploy(version(async () => "at once"));
-  await t.skip("9d");
-  assert.equal(t.events.length, 1);
-  await t.skip("1d");
-  assert.equal(completed(await t.outcome()), "at once");
 });
 
 row("a question is removed", async () => {
@@ -349,51 +299,6 @@ row("the skill or the agent is removed", async () => {
   await t.untilWaiting();
   t.deploy(version(wait, { slug: "other" }));
   assert.equal(failed(await t.outcome()), "internal test-changed no longer has the skill task");
-});
-
-test("a failure that is stored is thrown by the new version as well, whatever its function does", async () => {
-  const trying = (fn: () => string) => async (step: Step) => {
-    const tried = await step.run("try", fn).catch((error: Error) => `${error.name}: ${error.message}`);
-    await wait(step);
-    return tried;
-  };
-  const { outcome } = await change(
-    trying(() => {
-      throw new FatalError("no ink");
-    }),
-    trying(() => "ink"),
-  );
-  assert.equal(completed(outcome), "FatalError: no ink");
-});
-
-test("tasks from before go the old way, later ones the new", async () => {
-  const changedAt = new Date("2030-01-02T00:00:00Z");
-  const before = async (step: Step) => {
-    await step.run("address", () => "old");
-    await wait(step);
-    return step.run("send", () => "the old way");
-  };
-  const both = async (step: Step) => {
-    const isOld = step.now() < changedAt;
-    if (isOld) return before(step);
-    await wait(step);
-    return step.run("deliver", () => "the new way");
-  };
-  const { outcome } = await change(before, both);
-  assert.equal(completed(outcome), "the old way");
-  const later = await startTask(version(both), { startsAt: changedAt });
-  later.crash({ after: "deliver" });
-  assert.equal(completed(await later.outcome()), "the new way");
-});
-
-test("a worker of the old version that dies leaves its steps to the new one", async () => {
-  const t = await startTask(
-    version((step) => step.run("a", () => "old").then(() => step.run("b", () => "old"))),
-  );
-  t.crash({ after: "a" });
-  await t.skip(0);
-  t.deploy(version(async (step) => [await step.run("a", () => "new"), await step.run("b", () => "new")]));
-  assert.equal(completed(await t.outcome()), "old,new");
 });
 
 test("each row of the page is tested here", () => {

@@ -205,7 +205,7 @@ describe("a slot that nobody has handed on, for its worker died", () => {
 
 describe("a limit that changes under way", () => {
   const busy = async (max: number, tasks: number) => {
-    const load = new SlotLoad((step) => holdSlot(step, 50), { max });
+    const load = new SlotLoad((step) => holdSlot(step, 20), { max });
     for (let n = 0; n < tasks; n++) await load.admit(`s${n % 2}`);
     await load.simulation.advance(1_000);
     return load;
