@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Finding, Level } from "./doctor/finding.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
-import { findNats } from "./nats.ts";
+import { findNats, withoutHost } from "./nats.ts";
 import { common, STACK, withCommon } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
@@ -28,12 +28,10 @@ async function doctor(given: Options): Promise<number> {
   const home = currentHome(given.dataFolder);
   out.waitingFor("looking");
   const { place, findings: none } = await placeOf(home, given);
-  // A deployed stack's NATS is that of agents.yaml, whatever runs here.
-  const { host: _, ...elsewhere } = home;
   const where = findNats(
     given,
     given.dataFolder === undefined ? process.env : {},
-    place?.deployed ? elsewhere : home,
+    place?.deployed ? withoutHost(home) : home,
   );
   const findings = [...none, ...(await examineAll(home, place, where))];
   out.done();

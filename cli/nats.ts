@@ -38,6 +38,11 @@ export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Hom
   };
 }
 
+/** Of a deployed stack: its NATS is the one that `agents.yaml` names, whatever host runs in this folder. */
+export function withoutHost({ host: _, ...home }: Home): Home {
+  return home;
+}
+
 function urlsOf(source: string, text: string | undefined): string[] | undefined {
   if (text === undefined) return undefined;
   const read = readServerUrls(text);

@@ -24,14 +24,15 @@ export function retryCommand(): Command {
     });
 }
 
-async function retry(task: string, { stack: stackName, from, again, ...given }: Options): Promise<number> {
+async function retry(task: string, given: Options): Promise<number> {
   // The clients of AWS take long to load.
   const [{ openStack }, { retryTask }] = await Promise.all([
     import("./stack.ts"),
     import("./retry/retry-task.ts"),
   ]);
+  const { from, again } = given;
   return inSession(given, async ({ nc, home, out }) => {
-    using opened = await openStack(home, stackName);
+    using opened = await openStack(home, given.stack);
     const { sent, state, ...retried } = await retryTask({ nc, stack: opened }, task, { from, again });
     out.record({ task, ...retried, sent, state: state ?? null });
     const { taskId, to } = retried;

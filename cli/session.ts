@@ -2,7 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { commandRuntime } from "../shared/config/deployment.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { findHome, type Home, readHome } from "./home.ts";
-import { findNats, openNats } from "./nats.ts";
+import { findNats, openNats, withoutHost } from "./nats.ts";
 import type { Common } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 
@@ -20,11 +20,12 @@ const own = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
 /**
  * Connects, does a verb's work, and takes everything down again.
  *
+ * @param options.stack the deployed stack that the verb speaks to, if it does
  * @param work returns the exit code
  * @throws CliError when there is no connection; whatever `work` throws
  */
 export async function inSession(
-  options: Common,
+  options: Common & { readonly stack?: string | undefined },
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
   const home = currentHome(options.dataFolder);
@@ -38,7 +39,8 @@ export async function inSession(
   };
   // Not `once`: the spinner's clean-up ends the process at a signal for which nobody listens any more.
   process.on("SIGINT", interrupt);
-  const nc = await openNats(findNats(options, options.dataFolder === undefined ? process.env : {}, home));
+  const env = options.dataFolder === undefined ? process.env : {};
+  const nc = await openNats(findNats(options, env, options.stack === undefined ? home : withoutHost(home)));
   void tellTroubles(nc, out);
   try {
     return await work({ nc, home, out, interrupted: interruption.signal });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type App, Stack, type StackProps, Validations } from "aws-cdk-lib";
 import packageJson from "../package.json" with { type: "json" };
 import type { AgentFunctions } from "../shared/config/agents-yaml.ts";
@@ -154,13 +155,26 @@ export class SluiceStack extends Stack {
   }
 }
 
+/** A deployment's name that stands in its stacks' names as it is. */
+const PLAIN = /^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$/;
+
 /**
- * The name of a stage's stack; CloudFormation allows letters, digits and `-`. That of the main stage is the deployment's
- * alone, so the deployment `a-dev` must not stand in the same account as the stage `dev` of `a`.
+ * The name of a stage's stack. CloudFormation allows letters, digits and `-` (API reference, CreateStack). No two
+ * deployments or stages share one: the deployment `acme-dev` is `sluice-acme-dev`, the stage `dev` of `acme` is
+ * `sluice-acme--dev`. A deployment with other characters, or whose name could be taken for a stage's, has `--0` and a
+ * digest in its stack's name: no stage begins with a digit.
  */
 export function stackName(deployment: string, stage: string = MAIN_STAGE): string {
-  const name = `sluice-${deployment.replaceAll("_", "-")}`;
-  return stage === MAIN_STAGE ? name : `${name}-${stage}`;
+  const name = PLAIN.test(deployment) ? deployment : `${squeezed(deployment)}--0${digestOf(deployment)}`;
+  return stage === MAIN_STAGE ? `sluice-${name}` : `sluice-${name}--${stage}`;
+}
+
+function squeezed(deployment: string): string {
+  return deployment.replace(/[_-]+/g, "-").replace(/^-|-$/g, "");
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }
 
 function natsOf({ nats }: DeploymentConfig, override: NatsOverride = {}): Nats {

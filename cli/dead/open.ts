@@ -5,7 +5,7 @@ import { readBySeq } from "../../shared/nats/stream-reads.ts";
 import type { Forwarded } from "../../shared/tasks/messages.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Home } from "../home.ts";
-import { findNats, openNats } from "../nats.ts";
+import { findNats, openNats, withoutHost } from "../nats.ts";
 import { clientSettings, findPlace, type Place, reach } from "../place.ts";
 import { type OpenStack, openPlace } from "../stack.ts";
 import { browse, type Look, type Take } from "./browse.ts";
@@ -42,7 +42,7 @@ export async function openDeadLetters(
   if (queues.length === 0) throw noQueue(place, all, queue);
   const client = new SQSClient(clientSettings(place, "sqs"));
   const stack = openPlace(place);
-  const streams = streamReader(home);
+  const streams = streamReader(place.deployed === undefined ? home : withoutHost(home));
   return {
     place,
     stack,

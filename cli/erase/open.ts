@@ -6,7 +6,7 @@ import { dynamoEraser } from "../../shared/tasks/erasing.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Home } from "../home.ts";
-import { findNats, type NatsOptions, openNats } from "../nats.ts";
+import { findNats, type NatsOptions, openNats, withoutHost } from "../nats.ts";
 import { clientSettings, findPlace, reach } from "../place.ts";
 import { readRecord, type TaskRecord } from "../record.ts";
 import { openPlace } from "../stack.ts";
@@ -57,9 +57,8 @@ export async function openErasing(
   /** Only what was given out by way of NATS needs it. */
   async function connect(isNeeded: boolean): Promise<NatsConnection | undefined> {
     if (!isNeeded) return undefined;
-    const { host: _, ...elsewhere } = home;
     const env = given.dataFolder === undefined ? process.env : {};
-    const nc = await openNats(findNats(given, env, place.deployed === undefined ? home : elsewhere));
+    const nc = await openNats(findNats(given, env, place.deployed === undefined ? home : withoutHost(home)));
     closing.defer(() => nc.close());
     return nc;
   }

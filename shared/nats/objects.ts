@@ -61,16 +61,17 @@ export async function getObject(
 }
 
 /**
- * Deletes an artifact's bytes. The bucket keeps a note that there was something of this name (NATS ADR-20).
+ * Deletes an artifact's bytes. The bucket keeps a note that there was something of this name (NATS ADR-20). The note
+ * comes first, and the bytes go then: so they may be there still although the note says that they are not.
  *
  * @returns whether there was anything to delete
  */
 export async function deleteObject(nc: NatsConnection, key: string): Promise<boolean> {
   const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
   const info = (await bucket?.info(key)) ?? null;
-  if (bucket === null || info === null || info.deleted) return false;
-  await bucket.delete(key);
-  return true;
+  if (bucket === null || info === null) return false;
+  const { purged } = await bucket.delete(key);
+  return !info.deleted || purged > 0;
 }
 
 async function collect(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {

@@ -2,7 +2,8 @@ import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, QueryCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod";
 import type { TableAccess } from "./dynamodb-transaction.ts";
-import { type Entry, entryKey, HEAD_KEY, type Head, INPUT_KEY } from "./items.ts";
+import { CHILD_KEY, childKey, type Entry, entryKey, HEAD_KEY, type Head, INPUT_KEY } from "./items.ts";
+import type { ChildKey } from "./store.ts";
 
 /** What takes the contents out of a task that is over; each may be repeated (docs/table.md, erasing). */
 export interface Eraser {
@@ -12,6 +13,8 @@ export interface Eraser {
    * @param left what is to be left of an end: no message, and an event that tells nothing
    */
   emptyEntry(taskId: string, place: number, left?: Pick<Entry, "end" | "events">): Promise<void>;
+  /** Deletes the note which step has handed a task on: a branch's name, and so its steps', may come of the payload. */
+  deleteChild(child: ChildKey): Promise<void>;
   /** Deletes the payload, and every other that has come under the task's id. */
   deleteInputs(taskId: string): Promise<void>;
   /**
@@ -50,6 +53,10 @@ export function dynamoEraser({ client, table }: Pick<TableAccess, "client" | "ta
           ...(left && { ExpressionAttributeValues: { ":end": left.end, ":events": left.events ?? [] } }),
         }),
       );
+    },
+
+    async deleteChild(child) {
+      await client.send(new DeleteCommand(key(childKey(child), CHILD_KEY)));
     },
 
     async deleteInputs(taskId) {

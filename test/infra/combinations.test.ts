@@ -30,7 +30,7 @@ for (const bridge of BRIDGES)
         const cloud = { bridge, stage, keepData, logRetentionDays: 7, ...(placed && { network: placed }) };
         const functions = { "billing-2": { timeoutSec: 60, batchSize: 5, maxConcurrency: 3 } };
         const stack = stackWith({ cloud, functions });
-        assert.equal(stack.stackName, stage === "main" ? "sluice-acme" : "sluice-acme-dev");
+        assert.equal(stack.stackName, stage === "main" ? "sluice-acme" : "sluice-acme--dev");
         assert.deepEqual(stack.tags.tagValues(), { "sluice:deployment": "acme", "sluice:stage": stage });
         const template = Template.fromStack(stack);
         holdsOfEachForm(template);

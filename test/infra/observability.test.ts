@@ -67,13 +67,13 @@ test("each queue, each function and each agent's own is watched; a bridge as a s
 
 test("a stage has its own dashboard, alarms, queries and metrics", () => {
   const template = Template.fromStack(stackWith({ cloud: { stage: "dev" } }));
-  template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "sluice-acme-dev" });
-  template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName: "sluice-acme-dev-bridge-silent" });
+  template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "sluice-acme--dev" });
+  template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName: "sluice-acme--dev-bridge-silent" });
   const body = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
-  assert.match(body, /Sluice\/sluice-acme-dev/);
+  assert.match(body, /Sluice\/sluice-acme--dev/);
   assert.doesNotMatch(body, /Sluice\/sluice-acme[^-]/);
   for (const { Properties } of resources(template, "AWS::Logs::QueryDefinition")) {
-    assert.match(String(Properties.Name), /^sluice-acme-dev\//);
+    assert.match(String(Properties.Name), /^sluice-acme--dev\//);
     assert.equal(z.array(z.unknown()).parse(Properties.LogGroupNames).length, 6);
   }
 });

@@ -5,11 +5,13 @@ import { type TestContext, test } from "node:test";
 import { App } from "aws-cdk-lib";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
 import { CfnQueue } from "aws-cdk-lib/aws-sqs";
+import fc from "fast-check";
 import * as z from "zod";
 import { RETENTION_MS } from "../../functions/admit/admit.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../infra/bundle.ts";
 import { CONSUMPTION, FUNCTION_SIZES, QUEUE_NAMES, VALUES_KEPT_DAYS } from "../../infra/sizes.ts";
 import { type SluiceStack, stackName } from "../../infra/stack.ts";
+import { stageName } from "../../shared/config/cloud.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { actionsOf, hosted, resources as resourcesOf, stackWith, statementsOf } from "./support/stack.ts";
 
@@ -260,11 +262,27 @@ test("the command finds the parts by the stack's outputs", () => {
   ]);
 });
 
-test("a stack's name has only characters that CloudFormation takes", () => {
+test("a stack's name has only characters that CloudFormation takes, and no two stacks share one", () => {
   assert.equal(stackName("acme"), "sluice-acme");
-  assert.equal(stackName("acme_eu-1"), "sluice-acme-eu-1");
   assert.equal(stackName("acme", "main"), "sluice-acme");
-  assert.equal(stackName("acme", "dev"), "sluice-acme-dev");
+  assert.equal(stackName("acme", "dev"), "sluice-acme--dev");
+  assert.equal(stackName("acme-dev"), "sluice-acme-dev");
+  assert.match(stackName("acme_eu-1"), /^sluice-acme-eu-1--0[0-9a-f]{8}$/);
+  assert.match(stackName("acme--dev", "dev"), /^sluice-acme-dev--0[0-9a-f]{8}--dev$/);
+  // Short names of few characters meet soonest.
+  const deployment = fc.string({ unit: fc.constantFrom("a", "0", "_", "-"), minLength: 1, maxLength: 6 });
+  const stage = fc.string({ unit: fc.constantFrom("a", "0", "-"), maxLength: 5 });
+  const names = new Map<string, string>();
+  fc.assert(
+    fc.property(deployment, fc.option(stage), (of, more) => {
+      const at = more === null ? "main" : stageName.parse(`a${more}`);
+      const name = stackName(of, at);
+      assert.match(name, /^[a-zA-Z][-a-zA-Z0-9]{0,127}$/);
+      assert.equal(names.get(name) ?? `${of} ${at}`, `${of} ${at}`);
+      names.set(name, `${of} ${at}`);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 /** The report on a stack whose synthesis fails. */

@@ -100,11 +100,11 @@ test("a file of the operator's that is named must be there", async () => {
 test("the local host has the bridge as a function, whatever its form, and the stage's name", async () => {
   write("hello", "deployment: acme\ncloud: { stage: dev, bridge: fargate, network: { vpcId: new } }");
   const { stackName, templatePath } = await run();
-  assert.equal(stackName, "sluice-acme-dev");
+  assert.equal(stackName, "sluice-acme--dev");
   const template = readFileSync(templatePath, "utf8");
   assert.match(template, /"Description": "Starts bridge each minute"/);
   assert.doesNotMatch(template, /AWS::ECS::Service/);
-  assert.equal((await run()).stackName, "sluice-acme-dev");
+  assert.equal((await run()).stackName, "sluice-acme--dev");
 });
 
 test("an error of an author's names the file", async () => {

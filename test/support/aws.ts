@@ -105,10 +105,11 @@ async function answerTo(
 ): Promise<Reply> {
   const target = String(request.headers["x-amz-target"] ?? "");
   const [service = "", action = ""] = target.split(".");
+  if (played.refused.has(action)) return refusal();
   if (service.startsWith("DynamoDB") && action in played.dynamodb) return json(played.dynamodb[action]);
   if (service.startsWith("DynamoDB")) return pass(parts.dynamodb, request, body);
   if (service === "AmazonSQS") return pass(parts.sqs, request, body);
-  if (service !== "") return played.refused.has(action) ? refusal() : json(jsonAnswer(played, action, body));
+  if (service !== "") return json(jsonAnswer(played, action, body));
   const path = new URL(request.url ?? "/", "http://aws").pathname;
   if (path.startsWith("/2015-03-31/") || path.startsWith("/2019-09-30/")) return lambda(played, path);
   if (request.method === "POST" && path === "/") return cloudFormation(played, body.toString());
@@ -178,14 +179,14 @@ function lambda(played: Played, path: string): Reply {
 }
 
 /** CloudFormation's answers, or its errors (API reference, DescribeStacks and ListStackResources). */
-function cloudFormation({ stacks }: Played, body: string): Reply {
+function cloudFormation({ stacks, refused }: Played, body: string): Reply {
   const form = new URLSearchParams(body);
+  if (refused.has(form.get("Action") ?? ""))
+    return queryFailure(403, "AccessDenied", "you are not allowed to do this");
   const name = form.get("StackName") ?? "";
   const stack = stacks[name];
-  if (stack === undefined) {
-    const error = `<Type>Sender</Type><Code>ValidationError</Code><Message>Stack with id ${name} does not exist</Message>`;
-    return xml(400, `<ErrorResponse><Error>${error}</Error></ErrorResponse>`);
-  }
+  if (stack === undefined)
+    return queryFailure(400, "ValidationError", `Stack with id ${name} does not exist`);
   if (form.get("Action") === "ListStackResources") {
     const members = (stack.resources ?? []).map(
       ([id, type, physical]) =>
@@ -207,6 +208,11 @@ function cloudFormation({ stacks }: Played, body: string): Reply {
     200,
     `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackStatus>${stack.status ?? "CREATE_COMPLETE"}</StackStatus><CreationTime>2026-08-01T12:00:00Z</CreationTime><Outputs>${members.join("")}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
   );
+}
+
+function queryFailure(status: number, code: string, message: string): Reply {
+  const error = `<Type>Sender</Type><Code>${code}</Code><Message>${message}</Message>`;
+  return xml(status, `<ErrorResponse><Error>${error}</Error></ErrorResponse>`);
 }
 
 function xml(status: number, text: string): Reply {

@@ -30,6 +30,7 @@ export function awsWrite(part: Part, request: AwsRequest): Write | undefined {
 
 const text = z.object({ S: z.string() });
 const key = z.object({ pk: text, sk: text });
+const deletion = z.object({ Key: key });
 const put = z.object({ Item: key.catchall(z.unknown()) });
 const update = z.object({ Key: key, UpdateExpression: z.string() });
 const checked = update.partial({ UpdateExpression: true });
@@ -41,6 +42,10 @@ function dynamoWrite(operation: string | undefined, body: Buffer): Write | undef
   if (operation === "PutItem") {
     const { Item } = put.parse(JSON.parse(body.toString()));
     return { kind: `dynamodb PutItem ${itemOf(Item)}`, tasks: [Item.pk.S], acks: [] };
+  }
+  if (operation === "DeleteItem") {
+    const { Key } = deletion.parse(JSON.parse(body.toString()));
+    return { kind: `dynamodb DeleteItem ${Key.sk.S.split("#")[0]}`, tasks: [Key.pk.S], acks: [] };
   }
   if (operation === "TransactWriteItems") {
     const { TransactItems } = transaction.parse(JSON.parse(body.toString()));
@@ -68,6 +73,8 @@ function itemOf(item: z.infer<typeof put>["Item"]): string {
 }
 
 function changeOf(expression: string): string {
+  if (expression.includes("erased =")) return "erased";
+  if (expression.includes("REMOVE #steps")) return expression.includes("#end =") ? "empty end" : "empty";
   if (expression.includes("epoch =")) return "claim";
   if (expression.includes("SET queued =")) return "queue";
   if (expression.includes("published =")) return expression.includes("state") ? "settled" : "published";
