@@ -7,6 +7,7 @@ import { agentFunction, cloudConfig } from "../../shared/config/cloud.ts";
 import { policyFields } from "../../shared/config/deployment.ts";
 import { ownFields } from "../../shared/config/host-agent.ts";
 import { type Cell, markdownTable } from "../report/markdown.ts";
+import { furtherTable, millionTable, monthTable } from "./costs.ts";
 import { fieldRows, fieldTable } from "./fields.ts";
 import { variableTable } from "./variables.ts";
 
@@ -28,6 +29,12 @@ export const WRITTEN: Readonly<Record<string, Readonly<Record<string, () => Tabl
     context: contextTable,
     variables: variableTable,
     functions: functionTable,
+  },
+  "cost.md": {
+    limited: () => millionTable(true),
+    unlimited: () => millionTable(false),
+    further: furtherTable,
+    month: monthTable,
   },
 };
 
