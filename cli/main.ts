@@ -22,7 +22,7 @@ import { cleanLine } from "./text.ts";
 import { watchCommand } from "./watch.ts";
 
 /** The command line: `sluice <verb> …` (docs/command.md). */
-function program(): Command {
+export function program(): Command {
   const sluice = new Command("sluice")
     .description("Give tasks to agents over NATS, as any peer does, and follow them.")
     .version(manifest.version)

@@ -11,12 +11,12 @@ import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
 import { readServerUrls } from "../shared/config/server-urls.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
+import { CONTEXT } from "./context.ts";
 import { SluiceStack, stackName } from "./stack.ts";
-import { CONTEXT, forgetRecord, writeRecord } from "./synth-record.ts";
+import { forgetRecord, writeRecord } from "./synth-record.ts";
 
 /**
- * The CDK app. Context: `agents` (folder, default `agents`), `config` (file, default `agents.yaml`), both relative to
- * the repository; `bridge` (only to `lambda`, for the local host), `stage`, `natsServers` and `natsCredentials` override what the file says.
+ * The CDK app. Its context is told in context.ts; paths are relative to the repository.
  */
 async function main(): Promise<void> {
   const app = checkedApp();

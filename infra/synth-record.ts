@@ -6,16 +6,6 @@ import * as z from "zod";
 import { agentFiles } from "../shared/config/load-agents.ts";
 import { ROOT } from "./bundle.ts";
 
-/** The app's context keys. */
-export const CONTEXT = {
-  agents: "agents",
-  config: "config",
-  stage: "stage",
-  bridge: "bridge",
-  natsServers: "natsServers",
-  natsCredentials: "natsCredentials",
-} as const;
-
 /** Beside the template, what it was made of: as long as nothing of that changes it need not be made again. */
 export const RECORD_FILE = "sluice-synth.json";
 /** Stands for a file that is not there. */

@@ -3,7 +3,8 @@ import { type Dirent, existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ROOT } from "./bundle.ts";
-import { CONTEXT, currentRecord, forgetRecord, RECORD_FILE, type SynthRecord } from "./synth-record.ts";
+import { CONTEXT } from "./context.ts";
+import { currentRecord, forgetRecord, RECORD_FILE, type SynthRecord } from "./synth-record.ts";
 
 export interface SynthOptions {
   /** Folder of agents. Default: the repository's `agents`. */

@@ -7,12 +7,11 @@ import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
   agentPolicy,
   commandRuntime,
-  credentials,
   type DeploymentConfig,
   deploymentName,
   type HostedAgent,
   keptSections,
-  serverUrl,
+  natsFields,
 } from "./deployment.ts";
 import { fields, hostAgent } from "./host-agent.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
@@ -20,25 +19,33 @@ import { readYaml, type YamlSource } from "./yaml-source.ts";
 /** The deployment's name when there is no `agents.yaml`; its agents then work for the `sluice` command alone. */
 const UNNAMED = "local";
 
-const file = z.strictObject({
+/** `agents.yaml`; each field is explained in docs/configuration.md, which is written from here (`npm run docs`). */
+export const operatorFile = z.strictObject({
   deployment: deploymentName,
   nats: z
     .strictObject({
-      servers: z.array(serverUrl).min(1).optional(),
-      credentials: credentials.optional(),
+      ...natsFields,
       tls: z
         .strictObject({
           ca: z
             .string()
             .regex(/^file:\S.*$/, "expected file:PATH")
-            .optional(),
+            .optional()
+            .describe("PEM certificates of the authority that signed the servers', read at synth."),
         })
-        .optional(),
+        .optional()
+        .describe("Whom the functions trust."),
     })
-    .prefault({}),
-  defaults: fields.default({}),
-  agents: z.record(z.string(), fields.optional()).default({}),
-  cloud: cloudConfig.prefault({}),
+    .prefault({})
+    .describe("How the functions reach NATS."),
+  defaults: fields.default({}).describe("A [policy](#policy) for every agent; an agent's own fields win."),
+  agents: z
+    .record(z.string(), fields.optional())
+    .default({})
+    .describe(
+      "By agent id: the fields of a [policy](#policy), [what is an agent's alone](#an-agents-own-fields), and settings of its own.",
+    ),
+  cloud: cloudConfig.prefault({}).describe("How the stack is put into an AWS account: [cloud](#cloud)."),
   ...keptSections,
 });
 
@@ -82,7 +89,7 @@ export function readAgentsYaml(
         )
       : readYaml(path, text);
   const value = withoutNulls(source.value);
-  const parsed = file.safeParse(value ?? {});
+  const parsed = operatorFile.safeParse(value ?? {});
   const { hosted, functions, findings } = hostAgents(
     agents,
     parsed.success ? parsed.data : readable.parse(value ?? {}),
@@ -97,8 +104,8 @@ export function readAgentsYaml(
     deployment: {
       deployment,
       nats: {
-        servers: nats.servers ?? ["nats://127.0.0.1:4222"],
-        credentials: absolute(nats.credentials ?? "none", folder),
+        servers: nats.servers,
+        credentials: absolute(nats.credentials, folder),
         ...(authority !== undefined && {
           ca: readAuthority(resolve(folder, authority.slice("file:".length)), read, source),
         }),
@@ -145,7 +152,7 @@ function unknownAgent(id: string, agents: readonly Agent[]): Finding {
 
 /** Says of an unknown section which there are. */
 function explained(findings: readonly Finding[]): Finding[] {
-  const known = Object.keys(file.shape).join(", ");
+  const known = Object.keys(operatorFile.shape).join(", ");
   return findings.map((of) =>
     of.message === UNKNOWN && of.path.length === 1
       ? { ...of, message: `${UNKNOWN}; expected one of ${known}` }

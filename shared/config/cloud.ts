@@ -23,20 +23,38 @@ const resourceId = (prefix: string) =>
 
 const network = z
   .strictObject({
-    /** An existing VPC, or one of the stack's own. */
-    vpcId: z.string().regex(/^(new|vpc-([0-9a-f]{8}|[0-9a-f]{17}))$/, "expected an id vpc-… or new"),
-    /** Of an existing VPC: where the functions' network interfaces are. */
-    subnetIds: z.array(resourceId("subnet")).min(1).max(16).optional(),
-    /** The zone of each of the subnets, for nothing is looked up. */
+    vpcId: z
+      .string()
+      .regex(/^(new|vpc-([0-9a-f]{8}|[0-9a-f]{17}))$/, "expected an id vpc-… or new")
+      .describe("An existing VPC, or a new one with two private subnets and a NAT gateway."),
+    subnetIds: z
+      .array(resourceId("subnet"))
+      .min(1)
+      .max(16)
+      .optional()
+      .describe("The private subnets of an existing VPC, which must reach NATS and AWS."),
     availabilityZones: z
       .array(z.string().regex(/^[a-z]+(-[a-z0-9]+)+$/, "expected a zone such as eu-central-1a"))
-      .optional(),
-    /** The route table of each of the subnets, into which gateway endpoints enter themselves. */
-    routeTableIds: z.array(resourceId("rtb")).optional(),
-    /** Beside the stack's own; a function may have five in all (Lambda API: VpcConfig). */
-    securityGroupIds: z.array(resourceId("sg")).max(4).default([]),
-    /** Makes the VPC endpoints that the functions need. */
-    endpoints: z.boolean().default(false),
+      .optional()
+      .describe("The zone of each of the subnets, for nothing is looked up."),
+    routeTableIds: z
+      .array(resourceId("rtb"))
+      .optional()
+      .describe("With `endpoints` in an existing VPC: the route table of each of the subnets."),
+    // A function may have five in all (Lambda API: VpcConfig).
+    securityGroupIds: z
+      .array(resourceId("sg"))
+      .max(4)
+      .default([])
+      .describe(
+        "Further security groups. The stack's own lets out to 443 and the ports of `nats.servers`, and nothing in.",
+      ),
+    endpoints: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Makes the VPC endpoints that the functions need: SQS, Secrets Manager, CloudWatch Logs, X-Ray, and for a container ECR; and in an existing VPC DynamoDB and S3, which `new` has anyway.",
+      ),
   })
   .superRefine((of, context) => {
     for (const [field, expected] of networkFlaws(of))
@@ -71,16 +89,19 @@ function networkFlaws(of: Subnets): [string, string][] {
 
 const alarms = z
   .strictObject({
-    /** Who is told, by a topic of the stack's own. */
-    emails: z.array(z.email("expected an e-mail address")).max(100).default([]),
-    /** An existing SNS topic instead. */
+    emails: z
+      .array(z.email("expected an e-mail address"))
+      .max(100)
+      .default([])
+      .describe("Who is told, by a topic of the stack's own."),
     topicArn: z
       .string()
       .regex(
         /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/,
         "expected the ARN of an SNS topic",
       )
-      .optional(),
+      .optional()
+      .describe("An existing SNS topic instead."),
   })
   .refine(({ emails, topicArn }) => emails.length === 0 || topicArn === undefined, {
     error: "expected either emails or topicArn",
@@ -88,15 +109,31 @@ const alarms = z
 
 export const cloudConfig = z
   .strictObject({
-    /** Several of a deployment's stages may stand in one account. */
-    stage: stageName.default(MAIN_STAGE),
-    /** Whether table and bucket outlive the stack, and the table refuses to be deleted. */
-    keepData: z.boolean().default(true),
-    bridge: z.enum(["lambda", "fargate"]).default("lambda"),
-    /** Without one the functions are in no VPC. */
-    network: network.optional(),
-    logRetentionDays: z.literal(LOG_RETENTION_DAYS).default(30),
-    alarms: alarms.prefault({}),
+    stage: stageName
+      .default(MAIN_STAGE)
+      .describe(
+        "The stack of the stage `main` is `sluice-<deployment>`, that of another `sluice-<deployment>-<stage>`.",
+      ),
+    keepData: z
+      .boolean()
+      .default(true)
+      .describe(
+        "Table, bucket and stack refuse to be deleted, and table and bucket outlive the stack. With `false` they go with it, the bucket if it is empty.",
+      ),
+    bridge: z
+      .enum(["lambda", "fargate"])
+      .default("lambda")
+      .describe(
+        "A function that is started each minute, or a small container that is always there and needs a `network`.",
+      ),
+    network: network
+      .optional()
+      .describe("The VPC that everything which computes is in. Without it there is none."),
+    logRetentionDays: z
+      .literal(LOG_RETENTION_DAYS)
+      .default(30)
+      .describe("How long logs are kept, in days, of those that CloudWatch offers."),
+    alarms: alarms.prefault({}).describe("Where alarms go: `emails` or `topicArn`; without either nowhere."),
   })
   .refine(({ bridge, network: placed }) => bridge === "lambda" || placed !== undefined, {
     error: "expected a network (vpcId: new, or an existing one), for a fargate bridge runs in a VPC",
@@ -116,11 +153,13 @@ const permission = z.strictObject({
       z.string().regex(/^[a-z0-9-]+:[A-Za-z0-9]+$/, "expected an action such as s3:GetObject, without *"),
     )
     .min(1)
-    .max(50),
+    .max(50)
+    .describe("What it may do, named in full."),
   resources: z
     .array(z.string().regex(/^(\*|arn:[^\s:]+:[^\s:]+:[^\s:]*:[^\s:]*:\S+)$/, "expected an ARN, or *"))
     .min(1)
-    .max(50),
+    .max(50)
+    .describe("On what; `*` where AWS knows no resource."),
 });
 
 /**
@@ -128,16 +167,26 @@ const permission = z.strictObject({
  * ten are kept for leaving (shared/config/timing.ts).
  */
 export const agentFunction = z.strictObject({
-  memoryMb: z.int().min(128).max(10_240).default(1_024),
-  timeoutSec: z.int().min(30).max(900).default(900),
-  /** Tasks in one invocation; SQS gives ten without a window (Lambda API: CreateEventSourceMapping). */
-  batchSize: z.int().min(1).max(10).default(1),
-  /** Invocations at once (Lambda API: ScalingConfig). */
-  maxConcurrency: z.int().min(2).max(1_000).default(50),
-  /** What it may read of Secrets Manager. */
-  secrets: z.array(secretName).max(20).default([]),
-  /** What else it may do. */
-  permissions: z.array(permission).max(20).default([]),
+  memoryMb: z.int().min(128).max(10_240).default(1_024).describe("Memory in MB; CPU comes with it."),
+  timeoutSec: z
+    .int()
+    .min(30)
+    .max(900)
+    .default(900)
+    .describe("How long one invocation may take, in seconds. A task may take many."),
+  // SQS gives ten without a window (Lambda API: CreateEventSourceMapping).
+  batchSize: z
+    .int()
+    .min(1)
+    .max(10)
+    .default(1)
+    .describe(
+      "Tasks in one invocation. More than one share memory and time, and end together if one ends the process.",
+    ),
+  // As Lambda has it (Lambda API: ScalingConfig).
+  maxConcurrency: z.int().min(2).max(1_000).default(50).describe("Invocations at once."),
+  secrets: z.array(secretName).max(20).default([]).describe("Secrets in Secrets Manager that it may read."),
+  permissions: z.array(permission).max(20).default([]).describe("What else it may do."),
 });
 /** Where all their queues' URLs fit into an environment of 4 KB with the rest (AWS Lambda quotas). */
 export const MAX_OWN_FUNCTIONS = 12;

@@ -28,43 +28,76 @@ export const MAX_STATUS_EVERY_SEC = 3_600;
 
 const seconds = z.int().min(1).max(MAX_TIMEOUT_SEC);
 const timeoutSec = z
-  .strictObject({ default: seconds.optional(), max: seconds.default(86_400) })
+  .strictObject({
+    default: seconds
+      .optional()
+      .describe("When the task does not say. Without it 300, or `max` if that is less."),
+    max: seconds.default(86_400).describe("The most that a task may ask for."),
+  })
   .transform((of) => ({ default: of.default ?? Math.min(300, of.max), max: of.max }))
   .refine((of) => of.default <= of.max, { error: "expected no more than max", path: ["default"] });
 
-/** An agent of a peer that ours may delegate to; `skillId` may end in `*`. */
+/** An agent of a peer that ours may delegate to. */
 const delegateTarget = z.strictObject({
-  runtimeAgentId: runtimeOrAnyone,
+  runtimeAgentId: runtimeOrAnyone.describe("The agent's runtime, or all."),
   skillId: z
     .string()
     .regex(
       /^([A-Za-z0-9][A-Za-z0-9_-]{0,63}\/)?([A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*)$/,
       "expected a slug or ref/slug, optionally ending in *",
     )
-    .default("task"),
+    .default("task")
+    .describe("The skill, of any address of the agent or of one; `task` is the same as `general_task`."),
 });
 
 /** The fields of a policy with the values that they have when the operator says nothing. */
 export const policyFields = {
-  /** Exact runtime ids, or `*`; empty means nobody. */
-  acceptFromRuntimes: z.array(runtimeOrAnyone).default([]),
-  /** Slugs; empty means every skill that the agent has. */
-  acceptSkills: z.array(slug).default([]),
-  /** Seconds from acceptance to the deadline: when the task does not say, and at the most. */
-  timeoutSec: timeoutSec.prefault({}),
-  /** Ceiling for tasks received; what is handed on is one less. */
-  maxDelegationDepth: z.int().min(0).max(MAX_DELEGATION_DEPTH).default(1),
-  /** Live claims at once; 0 means unlimited; further tasks wait. */
-  maxConcurrent: z.int().min(0).max(MAX_CONCURRENT).default(10),
-  /** About this many waiting tasks, then `overloaded`. */
-  maxQueued: z.int().min(1).max(MAX_QUEUED).default(1_000),
-  /** Progress texts are merged to one in this many seconds; 0 sends each. */
-  statusEverySec: z.number().min(0).max(MAX_STATUS_EVERY_SEC).default(5),
-  discoverable: z.boolean().default(true),
-  /** Whom the agent may delegate to. */
-  delegateTargets: z.array(delegateTarget).default([]),
-  /** Remote tasks may use tools that write memory. */
-  allowMemoryWrite: z.boolean().default(false),
+  acceptFromRuntimes: z
+    .array(runtimeOrAnyone)
+    .default([])
+    .describe('Whose tasks are accepted: exact runtime ids, or `"*"` for everybody. Empty means nobody.'),
+  acceptSkills: z
+    .array(slug)
+    .default([])
+    .describe("Which skills may be asked for. Empty means all that the agent has."),
+  timeoutSec: timeoutSec.prefault({}).describe("Seconds from acceptance to the deadline."),
+  maxDelegationDepth: z
+    .int()
+    .min(0)
+    .max(MAX_DELEGATION_DEPTH)
+    .default(1)
+    .describe("Ceiling for the depth of tasks received; what is handed on is one less."),
+  maxConcurrent: z
+    .int()
+    .min(0)
+    .max(MAX_CONCURRENT)
+    .default(10)
+    .describe(
+      "Tasks of the agent worked on at once; 0 means unlimited. Further tasks wait: [tasks.md](tasks.md), slots. One that asks, sleeps or delegates for more than some seconds gives its slot up meanwhile. All agents together have at most as many as the function `work` has invocations ([below](#what-a-function-is-told)), but for those with a `function`.",
+    ),
+  maxQueued: z
+    .int()
+    .min(1)
+    .max(MAX_QUEUED)
+    .default(1_000)
+    .describe("About this many tasks wait; more are rejected as `overloaded`. Without a limit none waits."),
+  statusEverySec: z
+    .number()
+    .min(0)
+    .max(MAX_STATUS_EVERY_SEC)
+    .default(5)
+    .describe("Progress texts are merged to one in this many seconds; 0 sends each."),
+  discoverable: z.boolean().default(true).describe("Whether the agent has a card."),
+  delegateTargets: z
+    .array(delegateTarget)
+    .default([])
+    .describe(
+      "To whom the agent may hand tasks on. The other agent must accept tasks from this one. Without a target, events for this agent are not read: let its delegations end before you take the last one out.",
+    ),
+  allowMemoryWrite: z
+    .boolean()
+    .default(false)
+    .describe("Whether remote tasks may use tools that write memory."),
 };
 
 export const agentPolicy = z.strictObject(policyFields);
@@ -117,25 +150,50 @@ export const serverUrl = z
     error: "expected a URL nats://HOST:PORT or tls://HOST:PORT with a port of at most 65535",
   });
 
+/** What file and bundle say of NATS alike. */
+export const natsFields = {
+  servers: z
+    .array(serverUrl)
+    .min(1)
+    .default(["nats://127.0.0.1:4222"])
+    .describe(
+      "Where NATS is. A user or a password in a URL is an error, for URLs are logged: they go into the file that `credentials` names.",
+    ),
+  credentials: credentials
+    .default("none")
+    .describe(
+      "Who the functions are there: nobody, by a file of this machine, or by a secret in AWS Secrets Manager, its name or its ARN. What either may hold, and what the account must allow: [nats.md](nats.md).",
+    ),
+};
+
 const natsConfig = z.strictObject({
-  servers: z.array(serverUrl).min(1).default(["nats://127.0.0.1:4222"]),
-  credentials: credentials.default("none"),
+  ...natsFields,
   /** The PEM text of the authority that signed the servers' certificates. */
   ca: z.string().includes("-----BEGIN CERTIFICATE-----", "expected PEM text").optional(),
 });
 
-const discovery = z.looseObject({ discordGuildId: z.string().optional() });
-const remote = z.looseObject({ name: z.string().min(1), url: z.url() });
+const discovery = z.looseObject({
+  discordGuildId: z.string().optional().describe("The guild's id, as a text."),
+});
+const remote = z.looseObject({
+  name: z.string().min(1).describe("What it is called."),
+  url: z.url().describe("Where it is."),
+});
 
 /** The parts of the file that are kept as they are: `discovery` and `remotes`. */
-export const keptSections = { discovery: discovery.optional(), remotes: z.array(remote).optional() };
+export const keptSections = {
+  discovery: discovery.optional().describe("How others find the agents; further fields are kept."),
+  remotes: z.array(remote).optional().describe("A2A agents over HTTP; further fields are kept."),
+};
 
 export const deploymentName = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
+  .regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -")
+  .describe(
+    "First part of every runtime id: the agent `support` of `acme` is the runtime `acme-support` on NATS. Renaming a deployment gives its agents new addresses.",
+  );
 
 const deploymentConfig = z.strictObject({
-  /** First part of every runtime id; stable for ever. */
   deployment: deploymentName,
   nats: natsConfig.prefault({}),
   agents: z.array(hostedAgent),

@@ -6,11 +6,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the stack tells its functions (infra/functions.ts). */
 const variables = {
-  TABLE_NAME: z.string().min(1),
-  BUCKET_NAME: z.string().min(1),
-  TASKS_QUEUE_URL: z.url(),
-  CONTROLS_QUEUE_URL: z.url(),
-  EVENTS_QUEUE_URL: z.url(),
+  TABLE_NAME: z.string().min(1).describe("The table in which tasks are."),
+  BUCKET_NAME: z.string().min(1).describe("The bucket in which large values are."),
+  TASKS_QUEUE_URL: z.url().describe("Where tasks are forwarded to."),
+  CONTROLS_QUEUE_URL: z.url().describe("Where controls are forwarded to."),
+  EVENTS_QUEUE_URL: z.url().describe("Where events of delegated tasks are forwarded to."),
 };
 export type VariableName = keyof typeof variables;
 
@@ -38,7 +38,7 @@ export function readEnv<const Name extends VariableName>(
   return read as Record<Name, string>;
 }
 
-/** Where hints go that a task may be claimed. */
+/** Where hints go. */
 export interface WorkQueues {
   /** The URL of the queue that agents share; the work function of a single agent knows none. */
   readonly shared?: string;
@@ -48,7 +48,10 @@ export interface WorkQueues {
 
 const workQueueVariables = z
   .object({
-    WORK_QUEUE_URL: z.url("expected a URL").optional(),
+    WORK_QUEUE_URL: z
+      .url("expected a URL")
+      .optional()
+      .describe("Where hints go that a task may be claimed. A work function of an agent's own has none."),
     WORK_QUEUE_URLS: z
       .string()
       .transform((text, context) => {
@@ -60,7 +63,10 @@ const workQueueVariables = z
         }
       })
       .pipe(z.record(z.string(), z.url("expected a URL")))
-      .optional(),
+      .optional()
+      .describe(
+        "As a JSON object by runtime, the queues of agents with a `function`; only its own in such a function.",
+      ),
   })
   .refine((of) => of.WORK_QUEUE_URL !== undefined || of.WORK_QUEUE_URLS !== undefined, {
     error: "expected a URL, got nothing",
@@ -91,8 +97,9 @@ const override = z.object({
     .string()
     .transform((value) => value.split(",").map((url) => url.trim()))
     .pipe(z.array(serverUrl).min(1))
-    .optional(),
-  NATS_CREDENTIALS: credentials.optional(),
+    .optional()
+    .describe("Servers, divided by commas; override the deployment's."),
+  NATS_CREDENTIALS: credentials.optional().describe("Overrides the deployment's `nats.credentials`."),
 });
 
 /**
@@ -111,3 +118,6 @@ export function natsAccess(deployment: DeploymentConfig, env: Environment): Nats
     ...(ca !== undefined && { ca }),
   };
 }
+
+/** All that functions read of their environment by a schema, for docs/configuration.md. */
+export const functionVariables = { ...variables, ...workQueueVariables.shape, ...override.shape };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
 import { isSafeAgentId, runtimeAgentId } from "../wire/ids.ts";
-import { type AgentFunction, agentFunction } from "./cloud.ts";
+import { type AgentFunction, agentFunction, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import { type AgentPolicy, agentPolicy, type HostedAgent, policyFields } from "./deployment.ts";
 
@@ -10,8 +10,21 @@ export type Fields = Readonly<Record<string, unknown>>;
 export const fields = z.record(z.string(), z.unknown());
 
 /** An agent's fields that are neither of its policy nor settings of its own. */
-const DISPLAY_NAME = "displayName";
-const FUNCTION = "function";
+export const ownFields = {
+  displayName: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe("What the agent is called where persons see it. Without it its id."),
+  function: agentFunction
+    .optional()
+    .describe(
+      `A work function and a queue \`work-<id>\` of its own: neither its load nor its keys are another's. \`{}\` is enough; at most ${MAX_OWN_FUNCTIONS} agents may have one. Without it the agent shares the function \`work\` with all others.`,
+    ),
+};
+const DISPLAY_NAME = "displayName" satisfies keyof typeof ownFields;
+const FUNCTION = "function" satisfies keyof typeof ownFields;
 
 /** An agent as this deployment runs it, or what is wrong with its entry. */
 interface HostReading {
@@ -28,7 +41,7 @@ interface HostReading {
  * @param entry the agent's own; findings name fields of it
  */
 export function hostAgent(deployment: string, agent: Agent, defaults: Fields, entry: Fields): HostReading {
-  const { [DISPLAY_NAME]: displayName = agent.id, [FUNCTION]: asked, ...rest } = entry;
+  const { [DISPLAY_NAME]: displayName, [FUNCTION]: asked, ...rest } = entry;
   const own = Object.entries(rest);
   const ownPolicy = Object.fromEntries(own.filter(([key]) => Object.hasOwn(policyFields, key)));
   const settings = Object.fromEntries(own.filter(([key]) => !Object.hasOwn(policyFields, key)));
@@ -36,7 +49,7 @@ export function hostAgent(deployment: string, agent: Agent, defaults: Fields, en
 
   const policy = agentPolicy.safeParse(merged);
   const parsedSettings = agent.settings.safeParse(settings);
-  const name = z.string().min(1).max(128).safeParse(displayName);
+  const name = ownFields.displayName.safeParse(displayName);
   const runtime = runtimeOf(deployment, agent.id);
   const work = asked === undefined ? undefined : agentFunction.safeParse(asked);
   const findings = [
@@ -56,7 +69,7 @@ export function hostAgent(deployment: string, agent: Agent, defaults: Fields, en
       id: agent.id,
       runtime,
       channelRef: agent.id,
-      displayName: name.data,
+      displayName: name.data ?? agent.id,
       description: agent.description,
       version: agent.version,
       skills: Object.entries(agent.skills).map(([slug, of]) => ({

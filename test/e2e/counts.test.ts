@@ -4,9 +4,11 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { awsSettings } from "../../infra/local/aws.ts";
+import type { HostEvent } from "../../infra/local/host-options.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
+import { TASK_LOG_BYTES } from "../bench/prices.ts";
 import { documentedCosts } from "../support/documented.ts";
 import { Meter, ofPart, type Passed, usageOf } from "../support/meter.ts";
 import { type Sluice, startSluice } from "../support/sluice.ts";
@@ -15,11 +17,14 @@ import { until } from "../support/until.ts";
 /** What docs/table.md says a task costs, counted between the functions and all that they use. */
 
 const meter = new Meter();
+/** What the functions have logged, each line with its function's name. */
+const lines: { readonly functionName: string; readonly line: string }[] = [];
 let sluice: Sluice;
 let ddb: DynamoDBClient;
 before(async () => {
   // In real time: no worker needs to show that it lives, and `sweep` comes once a minute.
-  sluice = await startSluice({ timeScale: 1, route: meter.route });
+  const log = (event: HostEvent) => void (event.type === "line" && lines.push(event));
+  sluice = await startSluice({ timeScale: 1, route: meter.route, log });
   await ensureStreams(await jetstreamManager(sluice.peer.nc));
   ddb = new DynamoDBClient(awsSettings(sluice.host.endpoints.dynamodb));
 });
@@ -101,6 +106,19 @@ test("the same of an agent with a limit", async () => {
   const { "sqs SendMessageBatch": hints, ...rest } = kinds(passed);
   assert.equal(hints, 2);
   assert.equal(Object.entries(rest).filter(([kind]) => kind.startsWith("nats ")).length, 3);
+});
+
+test("what a task with one step leaves in the logs is about as much as its price is computed of", async () => {
+  // CloudWatch adds 26 bytes to each event (CloudWatch Logs User Guide, "CloudWatch Logs quotas", batch size).
+  const isOfTask = ({ functionName }: { functionName: string }) => /admit|work/.test(functionName);
+  const reports = () => lines.filter((of) => isOfTask(of) && of.line.startsWith("REPORT")).length;
+  await counted(async () => {
+    lines.splice(0);
+    await done("counted-limited", { steps: 1, bytes: 100 });
+    await until("both invocations are over", () => reports() >= 2);
+  });
+  const bytes = lines.filter(isOfTask).reduce((sum, { line }) => sum + Buffer.byteLength(line) + 26, 0);
+  assert.ok(bytes > TASK_LOG_BYTES / 2 && bytes <= TASK_LOG_BYTES, `${bytes}: ${JSON.stringify(lines)}`);
 });
 
 for (const [bytes, units] of [

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
 import * as z from "zod";
-import { resources, stackWith } from "./support/stack.ts";
+import { type Resource, resources, stackWith } from "./support/stack.ts";
 
 /**
  * Each form of the stack is synthesized as `cdk synth` does it, without an account: what CloudFormation would refuse and
@@ -39,8 +39,18 @@ for (const bridge of BRIDGES)
         assert.equal(resources(template, "AWS::Lambda::Function").length, bridge === "fargate" ? 6 : 7);
         for (const { Properties } of resources(template, "AWS::Lambda::Function"))
           assert.equal(Properties.VpcConfig !== undefined, placed !== undefined);
+        // The function's own code has no business with network interfaces.
+        const kept = resources(template, "AWS::IAM::Policy").filter(deniesInterfaces);
+        assert.equal(kept.length, placed === undefined ? 0 : bridge === "fargate" ? 6 : 7);
       });
     }
+
+function deniesInterfaces({ Properties }: Resource): boolean {
+  const text = JSON.stringify(Properties.PolicyDocument);
+  return /"Effect":"Deny"/.test(text) && /ec2:CreateNetworkInterface/.test(text);
+}
+
+const containers = z.array(z.object({ User: z.string(), ReadonlyRootFilesystem: z.boolean() }));
 
 function holdsOfEachForm(template: Template): void {
   const all = (type: string) => resources(template, type).map(({ Properties }) => Properties);
@@ -79,6 +89,10 @@ function holdsOfEachForm(template: Template): void {
   // Nobody but AWS's own services may call a function.
   for (const of of all("AWS::Lambda::Permission")) assert.equal(of.Principal, "events.amazonaws.com");
   for (const of of all("AWS::EC2::SecurityGroup")) assertClosed(of);
+  for (const of of all("AWS::ECS::TaskDefinition"))
+    assert.deepEqual(containers.parse(of.ContainerDefinitions), [
+      { User: "node", ReadonlyRootFilesystem: true },
+    ]);
 }
 
 const rules = z

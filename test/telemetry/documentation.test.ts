@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
@@ -168,4 +168,42 @@ test("whatever the runbooks name in code's letters is there: metrics, alarms, fi
   ]);
   for (const [name, text] of runbooks)
     for (const word of words(text)) assert.ok(known.has(word), `docs/runbooks/${name}.md: ${word}`);
+});
+
+test("whatever any page names like a metric or an alarm of ours is one", () => {
+  const pages = readdirSync(join(ROOT, "docs"), { encoding: "utf8" }).filter((name) => name.endsWith(".md"));
+  const begins = [...new Set(Object.keys(METRICS).map((name) => /^[A-Z][a-z]+/.exec(name)?.[0] ?? ""))];
+  const likeMetric = new RegExp(`^(${begins.join("|")})[A-Z][A-Za-z]+$`);
+  const likeAlarm = new RegExp(`^(${RUNBOOKS.join("|")})(-[a-z<-]+>?)?$`);
+  const known = new Set([...Object.keys(METRICS), ...RUNBOOKS, ...alarmIds]);
+  let seen = 0;
+  for (const name of pages)
+    for (const word of words(read(name)))
+      if (likeMetric.test(word) || likeAlarm.test(word)) {
+        seen++;
+        assert.ok(known.has(word) || word.endsWith(">"), `docs/${name}: ${word}`);
+      }
+  assert.ok(seen > Object.keys(METRICS).length);
+});
+
+test("the metrics that the local host says it measures are those that it does", () => {
+  const watched = readFileSync(join(ROOT, "infra/local/metrics/watch.ts"), "utf8");
+  const rows = read("local-host.md").match(/^\| `AWS\/.*$/gm) ?? [];
+  const told = rows.flatMap((row) => words(row.split(" | ")[0] ?? "").slice(1));
+  const aws = /"((?:Approximate|Read|Write)\w+|Invocations|Errors|Duration|Throttles|ConcurrentExecutions)"/g;
+  const measured = Array.from(watched.matchAll(aws), ([, name]) => name);
+  assert.deepEqual([...new Set(told)].toSorted(), [...new Set(measured)].toSorted());
+});
+
+test("each metric and each log field of the catalogue is written by some function", () => {
+  const catalogue = /shared\/telemetry\/(metrics|fields)\.ts$/;
+  const sources = globSync("{shared,functions}/**/*.ts", { cwd: ROOT }).filter(
+    (file) => !catalogue.test(file),
+  );
+  const code = sources.map((file) => readFileSync(join(ROOT, file), "utf8")).join("\n");
+  for (const name of Object.keys(METRICS)) assert.ok(code.includes(`"${name}"`), name);
+  // Of Powertools.
+  const usual = new Set(["level", "message", "service", "timestamp", "function_request_id"]);
+  for (const field of Object.keys(LOG_FIELDS).filter((name) => !usual.has(name)))
+    assert.match(code, new RegExp(`\\b${field}\\b`), field);
 });
