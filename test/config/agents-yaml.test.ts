@@ -8,6 +8,7 @@ import { stringify } from "yaml";
 import * as z from "zod";
 import { type Agent, defineAgent, skill } from "../../shared/agents/index.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { readBundled } from "../../shared/config/bundled.ts";
 import { ConfigError } from "../../shared/config/config-error.ts";
 import {
   type AgentPolicy,
@@ -17,7 +18,6 @@ import {
   MAX_QUEUED,
   MAX_STATUS_EVERY_SEC,
   MAX_TIMEOUT_SEC,
-  parseDeployment,
 } from "../../shared/config/deployment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-config-"));
@@ -130,7 +130,7 @@ test("a file with every section", () => {
   assert.equal(deployment.discovery?.discordGuildId, "101234567890123456");
   assert.equal(deployment.remotes?.[0]?.name, "auditor");
   // What goes into the bundles comes out of them again.
-  assert.deepEqual(parseDeployment(JSON.parse(JSON.stringify(deployment))), deployment);
+  assert.deepEqual(readBundled(JSON.parse(JSON.stringify(deployment))), deployment);
 });
 
 test("every field but deployment has a default", () => {
