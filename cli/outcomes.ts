@@ -35,7 +35,7 @@ function denial(text = "null"): Pick<StepOutcome, "error"> {
 }
 
 function childFailure(step: string, child: Child, text = "null"): Pick<StepOutcome, "error"> {
-  const ended = outcome.safeParse(JSON.parse(text)).data;
+  const ended = outcome().safeParse(JSON.parse(text)).data;
   const failure = ended && failureOf(step, child, ended);
   if (failure === undefined) return {};
   const { name, code, message } = failure;

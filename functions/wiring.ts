@@ -1,7 +1,8 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
+import { readBundled } from "../shared/config/bundled.ts";
+import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import { natsAccess, readEnv, workQueues } from "../shared/config/env.ts";
 import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
 import { type Messenger, natsMessenger } from "../shared/events/messenger.ts";
@@ -47,7 +48,7 @@ export interface Wiring {
  * @param deployment what `sluice:deployment` holds
  */
 export function wire(name: string, deployment: unknown): Wiring {
-  const parsed = parseDeployment(deployment);
+  const parsed = readBundled(deployment);
   const env = readEnv(["TABLE_NAME", "BUCKET_NAME"], process.env);
   const nats = new NatsLink({
     ...natsAccess(parsed, process.env),

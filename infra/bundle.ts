@@ -18,7 +18,7 @@ export const MODULE_BANNER = `import{createRequire as sluiceRequire}from"node:mo
 export interface BundleOptions {
   /** What `sluice:deployment` is. */
   readonly deployment: DeploymentConfig;
-  /** The files whose default exports `sluice:agents` lists. */
+  /** The files whose default exports `sluice:agents` loads. */
   readonly agentFiles: readonly string[];
   /** Agents whose work function is their own, by id; the others' does not carry them. */
   readonly ownFunctions?: Iterable<string>;
@@ -150,7 +150,11 @@ function sluiceModules(options: BundleOptions, root: string): Plugin {
   };
 }
 
+/** A start waits for no agent: one is loaded when a task for it comes. */
 function agentsModule(files: readonly string[]): string {
-  const imports = files.map((file, i) => `import agent${i} from ${JSON.stringify(file)};`);
-  return `${imports.join("\n")}\nexport const agents = [${files.map((_, i) => `agent${i}`).join(", ")}];`;
+  const entries = files.map((file) => {
+    const load = `async () => (await import(${JSON.stringify(file)})).default`;
+    return `{ id: ${JSON.stringify(agentOf(file))}, load: ${load} }`;
+  });
+  return `export const agents = [${entries.join(", ")}];`;
 }

@@ -39,7 +39,8 @@ export class Workers {
     this.#running.set(process, watch);
     const listen = (taskId: string, told: () => void) => this.#listen(process, taskId, told);
     try {
-      const working = work({ ...deps, agents: [watch.agent(agent)], listen }, hint, { endsAt });
+      const agents = [{ id: agent.id, load: async () => watch.agent(agent) }];
+      const working = work({ ...deps, agents, listen }, hint, { endsAt });
       await Promise.race([working, process.died]);
     } finally {
       this.#running.delete(process);

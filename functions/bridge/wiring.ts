@@ -1,5 +1,5 @@
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { parseDeployment } from "../../shared/config/deployment.ts";
+import { readBundled } from "../../shared/config/bundled.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
 import { clientName, NatsLink } from "../../shared/nats/index.ts";
@@ -21,7 +21,7 @@ export interface BridgeWiring extends Omit<BridgeDeps, "remainingMs" | "telemetr
  * @param deployment what `sluice:deployment` holds
  */
 export function wireBridge(deployment: unknown): BridgeWiring {
-  const config = parseDeployment(deployment);
+  const config = readBundled(deployment);
   const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);

@@ -1,4 +1,3 @@
-import * as z from "zod";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import { type EventDraft, firstEvent, storedEvents } from "../../shared/events/drafts.ts";
@@ -11,6 +10,7 @@ import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { tellResult } from "../../shared/telemetry/result.ts";
 import { type Control, cutToFit, isTerminal, readControl, readEnvelope } from "../../shared/wire/index.ts";
+import * as z from "../../shared/zod.ts";
 import { isSeen, type WakeDeps, wake } from "../wake.ts";
 import { type Change, type Decision, decide, entryOf, isCausedBy, isKnownKind, promptOf } from "./decide.ts";
 
@@ -127,7 +127,7 @@ async function draftOf(
   };
 }
 
-const stored = z.object({ payload: z.object({ content: z.string().optional() }) });
+const stored = z.object({ payload: z.object({ content: z.optional(z.string()) }) });
 
 /** What the open question asks, as its requester was told. */
 async function promptText(values: Values, entries: readonly Entry[]): Promise<string | undefined> {

@@ -1,8 +1,8 @@
-import * as z from "zod";
 import { errorMessage } from "../../shared/events/drafts.ts";
 import { fold, stateOf, type View, type Waiting } from "../../shared/tasks/fold.ts";
 import type { Entry, OpenedStep } from "../../shared/tasks/items.ts";
 import type { Control, ErrorCode, TaskState } from "../../shared/wire/index.ts";
+import * as z from "../../shared/zod.ts";
 
 /** The largest reply as JSON, in bytes (docs/wire.md §10). */
 export const MAX_REPLY_BYTES = 262_144;
@@ -112,7 +112,7 @@ function input(question: Waiting, { a2a }: Control, next: number): Decision {
 
 const approvalReply = z.object({
   approve: z.boolean(),
-  denyReason: z.string().optional().catch(undefined),
+  denyReason: z.catch(z.optional(z.string()), undefined),
 });
 
 /** A denial has no event of its own: the result that it leads to takes the next revision. */

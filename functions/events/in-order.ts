@@ -1,7 +1,8 @@
 import type { SQSEvent, SQSRecord } from "aws-lambda";
 import { forwarded } from "../../shared/tasks/messages.ts";
+import * as z from "../../shared/zod.ts";
 
-const position = forwarded.pick({ seq: true, subject: true });
+const position = z.pick(forwarded, { seq: true, subject: true });
 
 /**
  * The order of its stream, and what it speaks of: the executor's task. A record that is none of the bridge's has a

@@ -12,7 +12,6 @@ import { watchStrays } from "./strays.ts";
 import { work } from "./work.ts";
 
 const wiring = wire("work", deployment);
-guardMainThread(wiring.timing);
 const deps = {
   ...wiring,
   pauses: pausesOf(wiring),
@@ -27,6 +26,13 @@ const deps = {
 
 watchStrays(wiring.telemetry);
 
+let guarded = false;
+/** Agents' code runs only when a task has come for it: a start need not wait for the guard's thread. */
+function guard(): void {
+  if (!guarded) guardMainThread(wiring.timing);
+  guarded = true;
+}
+
 /** Works on the task that a hint speaks of. */
 export const handler = middy((event: SQSEvent, context: Context) => {
   const endsAt = Date.now() + context.getRemainingTimeInMillis();
@@ -34,5 +40,6 @@ export const handler = middy((event: SQSEvent, context: Context) => {
     work(deps, workHint.parse(JSON.parse(record.body)), { endsAt }),
   );
 })
+  .use({ before: guard })
   .use(injectLambdaContext(wiring.telemetry.logger))
   .use(publishMetrics(wiring.telemetry));

@@ -1,3 +1,4 @@
+import type { AgentSource } from "../../shared/agents/define.ts";
 import type { Agent, Skill, Task } from "../../shared/agents/index.ts";
 import type { AgentPolicy, DeploymentConfig } from "../../shared/config/deployment.ts";
 import { readInput } from "../../shared/steps/input.ts";
@@ -38,10 +39,10 @@ async function readSettings(agent: Agent, settings: unknown) {
  */
 export async function readTask(
   { store, values }: { store: Store; values: Values },
-  { deployment, agents, head }: { deployment: DeploymentConfig; agents: readonly Agent[]; head: Head },
+  { deployment, agents, head }: { deployment: DeploymentConfig; agents: readonly AgentSource[]; head: Head },
 ): Promise<TaskReading> {
   const hosted = deployment.agents.find(({ runtime }) => runtime === head.to);
-  const agent = agents.find(({ id }) => id === hosted?.id);
+  const agent = await agents.find(({ id }) => id === hosted?.id)?.load();
   const skill = agent?.skills[head.skill ?? ""];
   if (hosted === undefined || agent === undefined || skill === undefined)
     return { ok: false, code: "internal", message: `${head.to} no longer has the skill ${head.skill}` };

@@ -1,4 +1,4 @@
-import type { Agent } from "../../shared/agents/index.ts";
+import type { AgentSource } from "../../shared/agents/define.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
@@ -26,7 +26,7 @@ export interface WorkDeps {
   /** For tasks that are handed on. */
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
-  readonly agents: readonly Agent[];
+  readonly agents: readonly AgentSource[];
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly clock: Clock;

@@ -34,6 +34,13 @@ export interface Agent {
   readonly skills: Readonly<Record<string, AnySkill>>;
 }
 
+/** An agent that a function works for, and where it has it from. */
+export interface AgentSource {
+  readonly id: string;
+  /** Gives the same agent each time. */
+  readonly load: () => Promise<Agent>;
+}
+
 /**
  * Describes a skill. `input` decides what `task.input` is: for a string schema the message's text, otherwise its
  * first data part, or its text parsed as JSON (docs/agents.md).

@@ -1,21 +1,14 @@
 import * as z from "zod";
+import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
 
 /**
  * What a deployment is, as data. `agents.yaml` is read into it at synth (agents-yaml.ts), the bundles carry it as the
- * module `sluice:deployment`, and each function parses it again at cold start (docs/configuration.md).
+ * module `sluice:deployment`, and each function parses it again at cold start (bundled.ts).
  */
 
-/** Ids as they stand in subjects (docs/wire.md, agent id). */
-const runtimeId = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/, "expected a runtime id: 1 to 64 of A-Z, a-z, 0-9, _ and -");
-/** Slugs of skills and channelRefs share one form (docs/wire.md, skill ids). */
-const slug = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -");
-const runtimeOrAnyone = z
-  .string()
-  .regex(/^(\*|[A-Za-z0-9_-]{1,64})$/, "expected a runtime id (1 to 64 of A-Z, a-z, 0-9, _ and -) or *");
+const runtimeId = z.string().check(RUNTIME_ID);
+const slug = z.string().check(SLUG);
+const runtimeOrAnyone = z.string().check(RUNTIME_OR_ANYONE);
 
 /** A leap year: the longest that a task may live. */
 export const MAX_TIMEOUT_SEC = 366 * 86_400;
@@ -130,25 +123,8 @@ const hostedAgent = z.strictObject({
 /** An agent that this deployment runs. */
 export type HostedAgent = z.infer<typeof hostedAgent>;
 
-/** `none`, `file:PATH`, or `secret:` and a name or an ARN as Secrets Manager has them (its API: CreateSecret, Name). */
-export const credentials = z
-  .string()
-  .regex(/^(none|file:\S.*|secret:[A-Za-z0-9/_+=.@!:-]{1,2048})$/, "expected none, file:PATH or secret:NAME");
-/** A URL goes into logs and onto screens, so there is no place in it for a password. */
-export const serverUrl = z
-  .string()
-  .refine((url) => !url.includes("@"), {
-    error:
-      "expected a URL without user and password: write them into a file, and name it as credentials (file:PATH; on a command line --creds PATH)",
-    abort: true,
-  })
-  .regex(/^(nats|tls):\/\/[^\s/?#]+$/, {
-    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT",
-    abort: true,
-  })
-  .refine((url) => URL.canParse(url), {
-    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT with a port of at most 65535",
-  });
+export const credentials = z.string().check(CREDENTIALS);
+export const serverUrl = z.string().check(...SERVER_URL);
 
 /** What file and bundle say of NATS alike. */
 export const natsFields = {
@@ -188,7 +164,7 @@ export const keptSections = {
 
 export const deploymentName = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -")
+  .check(DEPLOYMENT_NAME)
   .describe(
     "First part of every runtime id: the agent `support` of `acme` is the runtime `acme-support` on NATS. Renaming a deployment gives its agents new addresses.",
   );
@@ -208,7 +184,7 @@ export function commandRuntime(deployment: string): string {
 }
 
 /**
- * Reads a deployment out of the bundle's data.
+ * Reads a deployment; what is not said has its default.
  *
  * @throws Error that names each field that is not as expected
  */

@@ -1,16 +1,20 @@
-import * as z from "zod";
-import { credentials, type DeploymentConfig, serverUrl } from "./deployment.ts";
+import * as z from "../zod.ts";
+import type { DeploymentConfig } from "./deployment.ts";
+import { CREDENTIALS, SERVER_URL } from "./forms.ts";
 
 /** A process's environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** What is read once: to compile a parser for it, as zod does, would take longer. */
+const ONCE = { jitless: true };
+
 /** What the stack tells its functions (infra/functions.ts). */
 const variables = {
-  TABLE_NAME: z.string().min(1).describe("The table in which tasks are."),
-  BUCKET_NAME: z.string().min(1).describe("The bucket in which large values are."),
-  TASKS_QUEUE_URL: z.url().describe("Where tasks are forwarded to."),
-  CONTROLS_QUEUE_URL: z.url().describe("Where controls are forwarded to."),
-  EVENTS_QUEUE_URL: z.url().describe("Where events of delegated tasks are forwarded to."),
+  TABLE_NAME: z.string().check(z.minLength(1)),
+  BUCKET_NAME: z.string().check(z.minLength(1)),
+  TASKS_QUEUE_URL: z.url(),
+  CONTROLS_QUEUE_URL: z.url(),
+  EVENTS_QUEUE_URL: z.url(),
 };
 export type VariableName = keyof typeof variables;
 
@@ -26,7 +30,7 @@ export function readEnv<const Name extends VariableName>(
   const read: Partial<Record<VariableName, string>> = {};
   const wrong: string[] = [];
   for (const name of names) {
-    const parsed = variables[name].safeParse(env[name]);
+    const parsed = variables[name].safeParse(env[name], ONCE);
     if (parsed.success) read[name] = parsed.data;
     else
       wrong.push(
@@ -46,32 +50,29 @@ export interface WorkQueues {
   readonly own: ReadonlyMap<string, string>;
 }
 
+const url = z.url("expected a URL");
+const json = z.pipe(
+  z.string(),
+  z.transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.issues.push({ code: "custom", input: text, message: "expected JSON" });
+      return z.NEVER;
+    }
+  }),
+);
 const workQueueVariables = z
   .object({
-    WORK_QUEUE_URL: z
-      .url("expected a URL")
-      .optional()
-      .describe("Where hints go that a task may be claimed. A work function of an agent's own has none."),
-    WORK_QUEUE_URLS: z
-      .string()
-      .transform((text, context) => {
-        try {
-          return JSON.parse(text) as unknown;
-        } catch {
-          context.addIssue("expected JSON");
-          return z.NEVER;
-        }
-      })
-      .pipe(z.record(z.string(), z.url("expected a URL")))
-      .optional()
-      .describe(
-        "As a JSON object by runtime, the queues of agents with a `function`; only its own in such a function.",
-      ),
+    WORK_QUEUE_URL: z.optional(url),
+    WORK_QUEUE_URLS: z.optional(z.pipe(json, z.record(z.string(), url))),
   })
-  .refine((of) => of.WORK_QUEUE_URL !== undefined || of.WORK_QUEUE_URLS !== undefined, {
-    error: "expected a URL, got nothing",
-    path: ["WORK_QUEUE_URL"],
-  });
+  .check(
+    z.refine((of) => of.WORK_QUEUE_URL !== undefined || of.WORK_QUEUE_URLS !== undefined, {
+      error: "expected a URL, got nothing",
+      path: ["WORK_QUEUE_URL"],
+    }),
+  );
 
 /**
  * The queues for hints: `WORK_QUEUE_URL`, and as a JSON object by runtime `WORK_QUEUE_URLS`.
@@ -79,7 +80,7 @@ const workQueueVariables = z
  * @throws Error that names the variable that is missing or not as expected
  */
 export function workQueues(env: Environment): WorkQueues {
-  const parsed = workQueueVariables.safeParse(env);
+  const parsed = z.safeParse(workQueueVariables, env, ONCE);
   if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
   const { WORK_QUEUE_URL: shared, WORK_QUEUE_URLS: own = {} } = parsed.data;
   return { own: new Map(Object.entries(own)), ...(shared !== undefined && { shared }) };
@@ -92,14 +93,13 @@ export interface NatsAccess {
   readonly ca?: string;
 }
 
+const list = z.pipe(
+  z.string(),
+  z.transform((value) => value.split(",").map((of) => of.trim())),
+);
 const override = z.object({
-  NATS_SERVERS: z
-    .string()
-    .transform((value) => value.split(",").map((url) => url.trim()))
-    .pipe(z.array(serverUrl).min(1))
-    .optional()
-    .describe("Servers, divided by commas; override the deployment's."),
-  NATS_CREDENTIALS: credentials.optional().describe("Overrides the deployment's `nats.credentials`."),
+  NATS_SERVERS: z.optional(z.pipe(list, z.array(z.string().check(...SERVER_URL)))),
+  NATS_CREDENTIALS: z.optional(z.string().check(CREDENTIALS)),
 });
 
 /**
@@ -109,7 +109,7 @@ const override = z.object({
  * @throws Error that names the variable that is not as expected
  */
 export function natsAccess(deployment: DeploymentConfig, env: Environment): NatsAccess {
-  const parsed = override.safeParse(env);
+  const parsed = z.safeParse(override, env, ONCE);
   if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
   const { servers, credentials: own, ca } = deployment.nats;
   return {
@@ -119,5 +119,8 @@ export function natsAccess(deployment: DeploymentConfig, env: Environment): Nats
   };
 }
 
-/** All that functions read of their environment by a schema, for docs/configuration.md. */
-export const functionVariables = { ...variables, ...workQueueVariables.shape, ...override.shape };
+/** What functions read of their environment by a schema, for docs/configuration.md. */
+export type FunctionVariable =
+  | keyof typeof variables
+  | keyof z.infer<typeof workQueueVariables>
+  | keyof z.infer<typeof override>;

@@ -1,4 +1,3 @@
-import * as z from "zod";
 import type { StoredEvent, ValueRef } from "../tasks/items.ts";
 import type { Values } from "../tasks/values.ts";
 import {
@@ -13,6 +12,7 @@ import {
   type TaskState,
   type WireEvent,
 } from "../wire/index.ts";
+import * as z from "../zod.ts";
 
 /** An event before it has a revision and a time. */
 export type EventDraft =
@@ -94,7 +94,7 @@ export interface Progress {
   readonly data?: string;
 }
 
-const told = z.object({ payload: z.object({ content: z.string(), data: z.unknown().optional() }) });
+const told = z.object({ payload: z.object({ content: z.string(), data: z.optional(z.unknown()) }) });
 
 /** What a stored status event tells, where it is kept in place: progress always is. */
 export function toldBy({ body }: StoredEvent): Progress | undefined {

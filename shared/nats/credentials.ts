@@ -5,8 +5,8 @@ import {
   credsAuthenticator,
   nkeyAuthenticator,
 } from "@nats-io/transport-node";
-import * as z from "zod";
 import { readSecret } from "../secrets/secrets.ts";
+import * as z from "../zod.ts";
 import { NatsError } from "./errors.ts";
 
 /** Whom the server trusts, and who we are to it, as PEM text. */
@@ -23,26 +23,30 @@ export interface Login extends Pick<ConnectionOptions, "authenticator" | "token"
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const JWT_BEGIN = "-----BEGIN NATS USER JWT-----";
-const certificate = z.string().includes("-----BEGIN CERTIFICATE-----");
+const certificate = z.string().check(z.includes("-----BEGIN CERTIFICATE-----"));
 
-const loginJson = z
-  .strictObject({
-    user: z.string().min(1).optional(),
-    password: z.string().optional(),
-    token: z.string().min(1).optional(),
-    nkey: z.string().trim().regex(SEED).optional(),
-    creds: z.string().includes(JWT_BEGIN).optional(),
-    ca: certificate.optional(),
-    cert: certificate.optional(),
-    key: z.string().includes("PRIVATE KEY-----").optional(),
-  })
-  .refine(({ user, password }) => (user === undefined) === (password === undefined))
-  .refine(({ cert, key }) => (cert === undefined) === (key === undefined))
-  .refine(({ user, token, nkey, creds, cert }) => {
-    const ways = [user, token, nkey, creds].filter((way) => way !== undefined).length;
-    // A server may know its clients by their certificates alone (NATS docs: "TLS authentication").
-    return ways === 1 || (ways === 0 && cert !== undefined);
-  });
+const loginJson = z.whenUsed(() =>
+  z
+    .strictObject({
+      user: z.optional(z.string().check(z.minLength(1))),
+      password: z.optional(z.string()),
+      token: z.optional(z.string().check(z.minLength(1))),
+      nkey: z.optional(z.string().check(z.trim(), z.regex(SEED))),
+      creds: z.optional(z.string().check(z.includes(JWT_BEGIN))),
+      ca: z.optional(certificate),
+      cert: z.optional(certificate),
+      key: z.optional(z.string().check(z.includes("PRIVATE KEY-----"))),
+    })
+    .check(
+      z.refine(({ user, password }) => (user === undefined) === (password === undefined)),
+      z.refine(({ cert, key }) => (cert === undefined) === (key === undefined)),
+      z.refine(({ user, token, nkey, creds, cert }) => {
+        const ways = [user, token, nkey, creds].filter((way) => way !== undefined).length;
+        // A server may know its clients by their certificates alone (NATS docs: "TLS authentication").
+        return ways === 1 || (ways === 0 && cert !== undefined);
+      }),
+    ),
+);
 
 /** The secret that credentials name, if they name one. */
 export function secretOf(credentials: string): string | undefined {
@@ -88,7 +92,7 @@ export function parseCredentials(text: string, source: string): Login {
 }
 
 function parseJsonLogin(content: string, source: string): Login {
-  const parsed = loginJson.safeParse(parseJson(content));
+  const parsed = loginJson().safeParse(parseJson(content));
   if (!parsed.success)
     throw new NatsError(
       "nats_credentials",

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import * as z from "zod";
 import {
   controlMessage,
   type Outgoing,
@@ -8,6 +7,7 @@ import {
   taskMessage,
   taskState,
 } from "../wire/index.ts";
+import * as z from "../zod.ts";
 import type { Told, View, Waiting } from "./fold.ts";
 import type { Child, Head } from "./items.ts";
 
@@ -17,15 +17,17 @@ import type { Child, Head } from "./items.ts";
  */
 
 /** How a delegated task has ended, or that it has asked, which ends it for us. */
-export const outcome = z.object({
-  state: taskState,
-  text: z.string(),
-  artifacts: z.array(readableArtifactRef),
-  metrics: z.record(z.string(), z.number()),
-  /** Whatever code the executor uses. */
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
-});
-export type ChildOutcome = z.infer<typeof outcome>;
+export const outcome = z.whenUsed(() =>
+  z.object({
+    state: taskState,
+    text: z.string(),
+    artifacts: z.array(readableArtifactRef()),
+    metrics: z.record(z.string(), z.number()),
+    /** Whatever code the executor uses. */
+    error: z.optional(z.object({ code: z.string(), message: z.string() })),
+  }),
+);
+export type ChildOutcome = z.infer<ReturnType<typeof outcome>>;
 
 /** The most artifacts that are kept of a child while it works. */
 export const MAX_CHILD_ARTIFACTS = 500;

@@ -1,6 +1,6 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, GetCommand, PutCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
-import * as z from "zod";
+import * as z from "../zod.ts";
 import type { TableAccess } from "./dynamodb-transaction.ts";
 import { type PauseStore, pause } from "./pauses.ts";
 import { slotsPartition } from "./slots.ts";

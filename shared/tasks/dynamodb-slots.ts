@@ -1,5 +1,5 @@
 import { GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { readItems } from "./dynamodb-batch.ts";
 import { IS_LIVE, LIVE, toHead } from "./dynamodb-head.ts";
 import { NOBODY_WAITS } from "./dynamodb-leave.ts";
@@ -15,9 +15,9 @@ export type SlotStore = Pick<
 >;
 
 const slotsItem = z.object({
-  live: z.set(z.string()).default(new Set<string>()),
-  queued: z.number().default(0),
-  lastFrom: z.string().optional(),
+  live: z._default(z.set(z.string()), () => new Set<string>()),
+  queued: z._default(z.number(), 0),
+  lastFrom: z.optional(z.string()),
 });
 const waitItem = z.object({ sk: z.string(), taskId: z.string() });
 

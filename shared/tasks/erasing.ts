@@ -1,6 +1,6 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, QueryCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
-import * as z from "zod";
+import * as z from "../zod.ts";
 import type { TableAccess } from "./dynamodb-transaction.ts";
 import { CHILD_KEY, childKey, type Entry, entryKey, HEAD_KEY, type Head, INPUT_KEY } from "./items.ts";
 import type { ChildKey } from "./store.ts";

@@ -1,30 +1,39 @@
-import * as z from "zod";
 import { errorCode, taskState } from "../wire/index.ts";
+import * as z from "../zod.ts";
 
 /**
  * The items of the table (docs/table.md). A task is a small head, written often, and a journal of immutable entries
  * `1, 2, 3…`, each put only if its place is free.
  */
 
+// Each is built once: a start waits for all that is built here.
+const text = z.string();
+const number = z.number();
+const natural = z.int().check(z.nonnegative());
+const positive = z.int().check(z.positive());
+const optionalText = z.optional(text);
+const optionalNumber = z.optional(number);
+const optionalPositive = z.optional(positive);
+const optionalBoolean = z.optional(z.boolean());
+
 const eventKind = z.enum(["accepted", "rejected", "status", "artifact", "result"]);
 
 /** A value that is too large for its item: an object in the bucket, under a key that contains its digest. */
-export const valueRef = z.object({ key: z.string(), bytes: z.int().nonnegative() });
+export const valueRef = z.object({ key: text, bytes: natural });
 export type ValueRef = z.infer<typeof valueRef>;
 
 /** Text kept in place, or by reference when it is large. */
-export const kept = z.union([z.object({ text: z.string() }), z.object({ ref: valueRef })]);
+export const kept = z.union([z.object({ text: text }), z.object({ ref: valueRef })]);
 export type Kept = z.infer<typeof kept>;
+const optionalKept = z.optional(kept);
 
 /** An event as it goes to the peer: its body's bytes are fixed when its entry is put. */
 export const storedEvent = z.object({
   kind: eventKind,
-  revision: z.int().positive(),
+  revision: positive,
   body: kept,
   /** For an artifact: its id, and the object that is copied to the peer's object store before the event is sent. */
-  artifact: z
-    .object({ id: z.string(), key: z.string(), mediaType: z.string(), digest: z.string(), value: valueRef })
-    .optional(),
+  artifact: z.optional(z.object({ id: text, key: text, mediaType: text, digest: text, value: valueRef })),
 });
 export type StoredEvent = z.infer<typeof storedEvent>;
 
@@ -32,63 +41,63 @@ const stepKind = z.enum(["run", "artifact", "sleep", "ask", "approve", "delegate
 
 /** An error as it is stored: what the handler gets again on each run. */
 const storedError = z.object({
-  name: z.string(),
-  message: z.string(),
+  name: text,
+  message: text,
   /** For a delegation: the code that its executor gave, or ours (docs/wire.md, error codes). */
-  code: z.string().optional(),
+  code: optionalText,
 });
 
 /** A step that is done: its result as JSON text, or how it failed for good; known by the step's name. */
 export const storedStep = z.object({
-  name: z.string(),
+  name: text,
   kind: stepKind,
   value: kept,
   /** How long the step took, in milliseconds: from the first attempt on, pauses between attempts included. */
-  ms: z.int().nonnegative(),
+  ms: natural,
   /** How many attempts it took, where it was more than one. */
-  attempts: z.int().positive().optional(),
-  error: storedError.optional(),
+  attempts: optionalPositive,
+  error: z.optional(storedError),
 });
 export type StoredStep = z.infer<typeof storedStep>;
 
 /** A task that one of our agents has given to another agent. */
 const child = z.object({
   /** The executor. */
-  to: z.string(),
-  channelRef: z.string(),
-  skill: z.string(),
+  to: text,
+  channelRef: text,
+  skill: text,
   /** Of the message that asks for it; it tells the parent task (shared/tasks/delegation.ts). */
-  messageId: z.string(),
+  messageId: text,
   /** How long the executor may take, in seconds. */
-  timeoutSec: z.int().positive(),
+  timeoutSec: positive,
   /** How many times the executor may hand the work on. */
-  depth: z.int().nonnegative(),
+  depth: natural,
   /** Whether the handler wants to hear of its progress. */
-  progress: z.boolean().optional(),
+  progress: optionalBoolean,
 });
 export type Child = z.infer<typeof child>;
 
 /** What a step waits for. Opening the same step again replaces what it waited for before. */
 export const openedStep = z.object({
-  name: z.string(),
+  name: text,
   kind: stepKind,
   /** When the waiting is over at the latest, in milliseconds since 1970. */
-  until: z.number().optional(),
+  until: optionalNumber,
   /** For a question: the revision of the event that asked. */
-  asked: z.int().positive().optional(),
+  asked: optionalPositive,
   /** For a delegation: what was handed on. */
-  child: child.optional(),
+  child: z.optional(child),
   /** For a `run` between two attempts: when the first began, how many have failed, and the last one's error. */
-  began: z.number().optional(),
-  attempts: z.int().positive().optional(),
-  error: storedError.optional(),
+  began: optionalNumber,
+  attempts: optionalPositive,
+  error: z.optional(storedError),
 });
 export type OpenedStep = z.infer<typeof openedStep>;
 
 /** What a control has brought for the question that was open. */
 export const answer = z.object({
   /** The step that asked. */
-  step: z.string(),
+  step: text,
   /** JSON text: for `ask` the control's `a2a`, for `approve` `{ approve, denyReason? }`. */
   value: kept,
 });
@@ -97,97 +106,97 @@ export type Answer = z.infer<typeof answer>;
 /** What the executor of a delegated task has told, by one of its events. */
 export const heard = z.object({
   /** The step that has delegated. */
-  step: z.string(),
+  step: text,
   /** The executor's revision: its events are applied in this order, each once. */
-  revision: z.int().positive(),
+  revision: positive,
   /** The task's id at its executor. */
-  taskId: z.string().optional(),
+  taskId: optionalText,
   /** A text about the progress. */
-  text: kept.optional(),
+  text: optionalKept,
   /** For an artifact: its reference as JSON text. */
-  artifact: kept.optional(),
+  artifact: optionalKept,
   /** For the end: `{ state, text, artifacts, metrics, error }` as JSON text. */
-  outcome: kept.optional(),
+  outcome: optionalKept,
 });
 export type Heard = z.infer<typeof heard>;
 
 /** One place of a task's journal. */
 export const entry = z.object({
-  place: z.int().positive(),
+  place: positive,
   /** Whoever put the entry knows it again by this: a place taken by one's own nonce is one's own retried write. */
-  nonce: z.string(),
+  nonce: text,
   /** The claim under which it was put; what a control puts carries the epoch it saw. */
-  epoch: z.int().nonnegative(),
+  epoch: natural,
   /** Milliseconds since 1970. */
-  at: z.number(),
+  at: number,
   /** The revision of the last event up to and with this entry. */
-  revision: z.int().positive(),
+  revision: positive,
   /** A takeover: whoever holds an earlier epoch has lost the task from here on. */
-  claim: z.boolean().optional(),
-  steps: z.array(storedStep).optional(),
-  opens: z.array(openedStep).optional(),
-  answer: answer.optional(),
-  heard: heard.optional(),
-  events: z.array(storedEvent).optional(),
+  claim: optionalBoolean,
+  steps: z.optional(z.array(storedStep)),
+  opens: z.optional(z.array(openedStep)),
+  answer: z.optional(answer),
+  heard: z.optional(heard),
+  events: z.optional(z.array(storedEvent)),
   /** The control that caused the entry. */
-  control: z.object({ kind: z.string(), messageId: z.string(), revision: z.int() }).optional(),
+  control: z.optional(z.object({ kind: text, messageId: text, revision: z.int() })),
   /** Nothing follows an entry with an end. */
-  end: z.object({ state: taskState, code: errorCode.optional(), message: z.string().optional() }).optional(),
+  end: z.optional(z.object({ state: taskState, code: z.optional(errorCode), message: optionalText })),
 });
 export type Entry = z.infer<typeof entry>;
 
 /** The head: who, what, and how far. At most about 1 KB, for it is written often. */
 export const head = z.object({
-  taskId: z.string(),
-  messageId: z.string(),
-  from: z.string(),
-  to: z.string(),
+  taskId: text,
+  messageId: text,
+  from: text,
+  to: text,
   /** SHA-256 of the message's body, in hex: tells a repeated message from another one under the same id. */
-  digest: z.string(),
+  digest: text,
   state: taskState,
   /** How often the task has been claimed. */
-  epoch: z.int().nonnegative(),
+  epoch: natural,
   /** Raised by the worker that holds the claim while it lives. */
-  beat: z.int().nonnegative(),
+  beat: natural,
   /** The nonce of the claim in force. */
-  owner: z.string().optional(),
+  owner: optionalText,
   /** The last revision that is known to be published. */
-  published: z.int().nonnegative(),
+  published: natural,
   /** When the message entered its stream, in milliseconds since 1970. */
-  storedAt: z.number().optional(),
+  storedAt: optionalNumber,
   /** When the decision was made, in milliseconds since 1970; the `createdAt` of `accepted` or `rejected`. */
-  decidedAt: z.number(),
+  decidedAt: number,
   /** When the task is over at the latest, in milliseconds since 1970. */
-  deadline: z.number(),
+  deadline: number,
   /** When the items may be deleted, in seconds since 1970 (DynamoDB, Time to Live). */
-  expiresAt: z.number(),
-  skill: z.string().optional(),
+  expiresAt: number,
+  skill: optionalText,
   /** How many times the work may be handed on. */
-  depth: z.int().nonnegative().optional(),
-  clientTaskRef: z.string().optional(),
-  traceparent: z.string().optional(),
+  depth: z.optional(natural),
+  clientTaskRef: optionalText,
+  traceparent: optionalText,
   /** The task's payload as JSON text: in place, in an item of its own, or in the bucket. */
-  input: z.union([kept, z.object({ item: z.literal(true) })]).optional(),
+  input: z.optional(z.union([kept, z.object({ item: z.literal(true) })])),
   /** Why the task was rejected. */
-  reject: z.object({ code: errorCode, message: z.string() }).optional(),
+  reject: z.optional(z.object({ code: errorCode, message: text })),
   /** The step that a worker which has taken over is about to run: if it dies there, we can say where. */
-  running: z.string().optional(),
+  running: optionalText,
   /** Nobody works on the task: its last worker has left it in good order, to be woken by a time or an answer. */
-  waiting: z.boolean().optional(),
+  waiting: optionalBoolean,
   /** The epoch of the last worker that has left the task in good order: claims up to it have not died. */
-  calm: z.int().optional(),
+  calm: z.optional(z.int()),
   /** The task holds one of its agent's slots (shared/tasks/slots.ts). */
-  slot: z.boolean().optional(),
+  slot: optionalBoolean,
   /** Its place in the line for one. */
-  queued: z.string().optional(),
+  queued: optionalText,
   /** The last place at which somebody has put what a worker should know: who has not read that far does not leave. */
-  news: z.int().positive().optional(),
+  news: optionalPositive,
   /** Its operator has erased what it was about: when, in milliseconds since 1970, and who. */
-  erased: z.object({ at: z.number(), by: z.string() }).optional(),
+  erased: z.optional(z.object({ at: number, by: text })),
   /** When somebody must look at the task again, in milliseconds since 1970; absent when nobody need. */
-  dueAt: z.number().optional(),
+  dueAt: optionalNumber,
   /** What `sweep` saw when it last looked, and how often in a row it saw the same. */
-  seen: z.object({ epoch: z.int(), beat: z.int(), times: z.int() }).optional(),
+  seen: z.optional(z.object({ epoch: z.int(), beat: z.int(), times: z.int() })),
 });
 export type Head = z.infer<typeof head>;
 
@@ -209,7 +218,7 @@ export function childKey(of: {
 }
 
 /** That item: the task that has delegated, and the step. */
-export const parent = z.object({ taskId: z.string(), step: z.string() });
+export const parent = z.object({ taskId: text, step: text });
 
 const PLACE_DIGITS = 10;
 

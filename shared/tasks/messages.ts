@@ -1,5 +1,8 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import type { Head } from "./items.ts";
+
+const natural = z.int().check(z.nonnegative());
+const positive = z.int().check(z.positive());
 
 /** Receives after which SQS gives a message to its queue's dead-letter queue; the stack declares it. */
 export const MAX_RECEIVES = 5;
@@ -12,21 +15,21 @@ export const forwarded = z.object({
   stream: z.string(),
   consumer: z.string(),
   /** Sequence in the stream, by which the body is read when it is not inline. */
-  seq: z.int().positive(),
+  seq: positive,
   ackSubject: z.string(),
   subject: z.string(),
   headers: z.record(z.string(), z.string()),
   /** How often JetStream has delivered the message, this time included. */
-  deliveries: z.int().positive(),
+  deliveries: positive,
   /** When the message entered the stream, in milliseconds since 1970. */
   storedAt: z.number(),
   /** The body, when it is clean UTF-8 of at most 48 KB. */
-  body: z.string().optional(),
+  body: z.optional(z.string()),
   /**
    * Whether it was sent again out of the dead letters (`sluice dead redrive`). JetStream has been told to give it up,
    * and will not deliver it again: SQS's copy is then the only one.
    */
-  redriven: z.boolean().optional(),
+  redriven: z.optional(z.boolean()),
 });
 export type Forwarded = z.infer<typeof forwarded>;
 
@@ -36,12 +39,12 @@ export type Forwarded = z.infer<typeof forwarded>;
  */
 export const workHint = z.object({
   taskId: z.string(),
-  epoch: z.int().nonnegative(),
-  beat: z.int().nonnegative(),
+  epoch: natural,
+  beat: natural,
   /** The agent's runtime, from which follow its queue and whether a claim needs a slot. Without it the head is read. */
-  to: z.string().optional(),
+  to: z.optional(z.string()),
   /** The task stands in its agent's line: whoever takes it up must look at its head first. */
-  inLine: z.literal(true).optional(),
+  inLine: z.optional(z.literal(true)),
 });
 export type WorkHint = z.infer<typeof workHint>;
 

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 
 /** That an agent's tasks are not claimed (docs/tasks.md, pausing). */
 export const pause = z.object({

@@ -1,5 +1,5 @@
 import { MIMEType } from "node:util";
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { artifactId, taskId } from "./ids.ts";
 
 const BUCKET = "a2a-artifacts";
@@ -20,24 +20,26 @@ export interface ArtifactRef {
   readonly expiresAt?: string;
 }
 
-const described = z.object({
-  id: artifactId,
-  name: z.string(),
-  mediaType: z.string().refine(isMediaType, "expected a media type such as text/plain"),
-  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hex digits"),
-  sizeBytes: z.int().nonnegative(),
-  /** Of an artifact that grows: each version is an object of its own, so that what was published before stays true. */
-  version: z.int().positive().optional(),
-});
+const described = z.whenUsed(() =>
+  z.object({
+    id: artifactId,
+    name: z.string(),
+    mediaType: z.string().check(z.refine(isMediaType, "expected a media type such as text/plain")),
+    digest: z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hex digits")),
+    sizeBytes: z.int().check(z.nonnegative()),
+    /** Of an artifact that grows: each version is an object of its own, so that what was published before stays true. */
+    version: z.optional(z.int().check(z.positive())),
+  }),
+);
 
 /**
  * The reference under which an artifact is published: its place in the object store follows from the task, its id,
  * its name and, from the second on, its version.
  *
- * @throws z.ZodError when a field is none that peers would accept, naming it
+ * @throws $ZodError when a field is none that peers would accept, naming it
  */
-export function artifactRef(task: string, artifact: z.infer<typeof described>): ArtifactRef {
-  const { id, name, mediaType, digest, sizeBytes, version = 1 } = described.parse(artifact);
+export function artifactRef(task: string, artifact: z.infer<ReturnType<typeof described>>): ArtifactRef {
+  const { id, name, mediaType, digest, sizeBytes, version = 1 } = described().parse(artifact);
   const folder = `tasks/${taskId.parse(task)}/${id}${version === 1 ? "" : `/${version}`}`;
   const key = `${folder}/${safeName(name)}`;
   return { id, name, mediaType, digest, sizeBytes, uri: uriOf(BUCKET, key), bucket: BUCKET, key };
@@ -68,22 +70,26 @@ function isMediaType(text: string): boolean {
 }
 
 /** A reference as events of any executor carry it. What it must have is what is needed to fetch and to check. */
-export const readableArtifactRef: z.ZodType<ArtifactRef> = z
-  .object({
-    id: z.string().min(1),
-    name: z.string().nullish(),
-    mediaType: z.string().nullish(),
-    digest: z.string(),
-    sizeBytes: z.int().nonnegative(),
-    uri: z.string().nullish(),
-    bucket: z.string(),
-    key: z.string(),
-    expiresAt: z.string().nullish(),
-  })
-  .transform(({ expiresAt, ...ref }) => ({
-    ...ref,
-    name: ref.name || ref.id,
-    mediaType: ref.mediaType || "application/octet-stream",
-    uri: ref.uri || uriOf(ref.bucket, ref.key),
-    ...(expiresAt && { expiresAt }),
-  }));
+export const readableArtifactRef = z.whenUsed(
+  (): z.ZodMiniType<ArtifactRef> =>
+    z.pipe(
+      z.object({
+        id: z.string().check(z.minLength(1)),
+        name: z.nullish(z.string()),
+        mediaType: z.nullish(z.string()),
+        digest: z.string(),
+        sizeBytes: z.int().check(z.nonnegative()),
+        uri: z.nullish(z.string()),
+        bucket: z.string(),
+        key: z.string(),
+        expiresAt: z.nullish(z.string()),
+      }),
+      z.transform(({ expiresAt, ...ref }) => ({
+        ...ref,
+        name: ref.name || ref.id,
+        mediaType: ref.mediaType || "application/octet-stream",
+        uri: ref.uri || uriOf(ref.bucket, ref.key),
+        ...(expiresAt && { expiresAt }),
+      })),
+    ),
+);

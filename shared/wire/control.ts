@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { BINDING, type Envelope, VERSION } from "./envelope.ts";
 import { msgIdOf } from "./msg-ids.ts";
 import { optional, optionalText } from "./reading.ts";
@@ -23,18 +23,20 @@ export interface Control {
   readonly a2a?: unknown;
 }
 
-const payload = z.object({
-  a2a: z.unknown().optional(),
-  clientTaskRef: optionalText,
-  reason: optionalText,
-  revision: optional(z.int().nonnegative()),
-});
-const ownReason = z.object({ reason: z.string().min(1) });
+const payload = z.whenUsed(() =>
+  z.object({
+    a2a: z.optional(z.unknown()),
+    clientTaskRef: optionalText,
+    reason: optionalText,
+    revision: optional(z.int().check(z.nonnegative())),
+  }),
+);
+const ownReason = z.whenUsed(() => z.object({ reason: z.string().check(z.minLength(1)) }));
 
 /** Reads a control. A payload of another shape counts as empty: a cancel is a cancel, whatever it carries. */
 export function readControl(envelope: Envelope, subject: ControlSubject): Control {
-  const { a2a, clientTaskRef, reason, revision } = payload.safeParse(envelope.payload).data ?? {};
-  const given = reason ?? ownReason.safeParse(a2a).data?.reason;
+  const { a2a, clientTaskRef, reason, revision } = payload().safeParse(envelope.payload).data ?? {};
+  const given = reason ?? ownReason().safeParse(a2a).data?.reason;
   return {
     kind: subject.control,
     taskId: subject.taskId,

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { agentId, MAX_TASK_MESSAGE_ID, messageId, rejectionKey, taskId } from "./ids.ts";
 import { memberSize, readJson } from "./json.ts";
 import { failed, optional, type Reading, readWith } from "./reading.ts";
@@ -16,24 +16,31 @@ const EXPIRY_GRACE_MS = 60_000;
 
 const time = z
   .string()
-  .refine((text) => parseTime(text) !== null, "expected an RFC 3339 time with at most nine fraction digits");
+  .check(
+    z.refine(
+      (text) => parseTime(text) !== null,
+      "expected an RFC 3339 time with at most nine fraction digits",
+    ),
+  );
 
-const envelope = z.object({
-  version: z.literal(VERSION),
-  binding: z.literal(BINDING),
-  messageId,
-  from: agentId,
-  to: optional(agentId),
-  type: z.enum(["task", "control", "event", "card", "heartbeat"]),
-  taskId: optional(taskId),
-  revision: optional(z.int().nonnegative()),
-  payload: z.unknown().default(null),
-  createdAt: optional(time),
-  expiresAt: optional(time),
-});
+const envelope = z.whenUsed(() =>
+  z.object({
+    version: z.literal(VERSION),
+    binding: z.literal(BINDING),
+    messageId,
+    from: agentId,
+    to: optional(agentId),
+    type: z.enum(["task", "control", "event", "card", "heartbeat"]),
+    taskId: optional(taskId),
+    revision: optional(z.int().check(z.nonnegative())),
+    payload: z._default(z.unknown(), null),
+    createdAt: optional(time),
+    expiresAt: optional(time),
+  }),
+);
 
 /** The envelope that every message on the streams comes in (docs/wire.md §5). */
-export type Envelope = z.infer<typeof envelope>;
+export type Envelope = z.infer<ReturnType<typeof envelope>>;
 
 /** An envelope and the parsed subject that it agrees with. */
 export interface Enveloped {
@@ -59,7 +66,7 @@ export function readTimelessEnvelope(subject: string, body: Uint8Array): Reading
   if (parsedSubject === null) return failed("subject: expected one of docs/wire.md §1");
   const json = readJson(body);
   if (!json.ok) return json;
-  const read = readWith(envelope, json.value.value, "envelope");
+  const read = readWith(envelope(), json.value.value, "envelope");
   if (!read.ok) return read;
 
   // A payload is shorter than its body, so only a body that is longer than allowed needs a closer look.

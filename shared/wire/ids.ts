@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import * as z from "zod";
+import * as z from "../zod.ts";
 
 const AGENT_ID_LENGTH = 64;
 const ALIAS_LENGTH = 64;
@@ -12,25 +12,29 @@ function isStable(id: string): boolean {
 /** The id of a runtime: sender or receiver of messages. */
 export const agentId = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
-  .refine(isStable, "expected an id that is neither all digits nor made of a process id or a timestamp");
+  .check(
+    z.regex(/^[A-Za-z0-9_-]{1,64}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -"),
+    z.refine(isStable, "expected an id that is neither all digits nor made of a process id or a timestamp"),
+  );
 
-const token = () => z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -");
+const token = z
+  .string()
+  .check(z.regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -"));
 
 /** The id of a message, and of any other single token: kinds, instances. */
-export const messageId = token();
+export const messageId = token;
 
 /** The id of a task. The prefix `msg_` is kept for the keys of tasks that were never accepted. */
-export const taskId = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,96}$/, "expected 1 to 96 of A-Z, a-z, 0-9, _ and -")
-  .refine((id) => !id.startsWith("msg_"), "expected an id that does not start with msg_");
+export const taskId = z.string().check(
+  z.regex(/^[A-Za-z0-9_-]{1,96}$/, "expected 1 to 96 of A-Z, a-z, 0-9, _ and -"),
+  z.refine((id) => !id.startsWith("msg_"), "expected an id that does not start with msg_"),
+);
 
 /** What an event's subject names its task by: a task id, or `msg_` and the message id. */
-export const taskKey = token();
+export const taskKey = token;
 
 /** The id of an artifact, unique in its task; it is also the message id of the artifact's event. */
-export const artifactId = token();
+export const artifactId = token;
 
 /** `msg_` and the message id: the key of a task that is rejected before it has an id. */
 export function rejectionKey(message: string): string {

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { given } from "./reading.ts";
 
 interface PartFields {
@@ -22,36 +22,39 @@ export interface Message {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** What says something about a part or a message is left out when it has not the form it should have. */
-const note = z.string().optional().catch(undefined);
-const metadata = z.record(z.string(), z.unknown()).optional().catch(undefined);
-const fields = { mediaType: note, filename: note, metadata };
-
-/** Parts of A2A 1.0, told apart by their member. */
-const memberParts = {
-  text: z.object({ text: z.string(), ...fields }),
-  raw: z.object({ raw: z.string(), ...fields }),
-  url: z.object({ url: z.string(), ...fields }),
-  data: z.object({ data: z.unknown(), ...fields }),
-};
 const MEMBERS = ["text", "raw", "url", "data"] as const;
 
-/** Parts of A2A 0.3, told apart by `kind`. */
-const kindPart = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("text"), text: z.string(), metadata }),
-  z.object({ kind: z.literal("data"), data: z.unknown(), metadata }),
-  z.object({
-    kind: z.literal("file"),
-    file: z.union([
-      z.object({ bytes: z.string(), name: note, mimeType: note }),
-      z.object({ uri: z.string(), name: note, mimeType: note }),
+const forms = z.whenUsed(() => {
+  /** What says something about a part or a message is left out when it has not the form it should have. */
+  const note = z.catch(z.optional(z.string()), undefined);
+  const metadata = z.catch(z.optional(z.record(z.string(), z.unknown())), undefined);
+  const fields = { mediaType: note, filename: note, metadata };
+  const message = z.object({ parts: z.array(z.unknown()), messageId: note, role: note, metadata });
+  return {
+    message,
+    wrapped: z.object({ message }),
+    /** Parts of A2A 1.0, told apart by their member. */
+    ofMember: {
+      text: z.object({ text: z.string(), ...fields }),
+      raw: z.object({ raw: z.string(), ...fields }),
+      url: z.object({ url: z.string(), ...fields }),
+      data: z.object({ data: z.unknown(), ...fields }),
+    },
+    /** Parts of A2A 0.3, told apart by `kind`. */
+    ofKind: z.discriminatedUnion("kind", [
+      z.object({ kind: z.literal("text"), text: z.string(), metadata }),
+      z.object({ kind: z.literal("data"), data: z.unknown(), metadata }),
+      z.object({
+        kind: z.literal("file"),
+        file: z.union([
+          z.object({ bytes: z.string(), name: note, mimeType: note }),
+          z.object({ uri: z.string(), name: note, mimeType: note }),
+        ]),
+        metadata,
+      }),
     ]),
-    metadata,
-  }),
-]);
-
-const withParts = z.object({ parts: z.array(z.unknown()), messageId: note, role: note, metadata });
-const wrapped = z.object({ message: withParts });
+  };
+});
 
 /**
  * Brings a task's `a2a` into one shape: a bare string, one part of A2A 0.3, `{parts}` and `{message: {parts}}` with
@@ -59,7 +62,7 @@ const wrapped = z.object({ message: withParts });
  */
 export function readMessage(a2a: unknown): Message {
   if (typeof a2a === "string") return { parts: [{ text: a2a }] };
-  const message = wrapped.safeParse(a2a).data?.message ?? withParts.safeParse(a2a).data;
+  const message = forms().wrapped.safeParse(a2a).data?.message ?? forms().message.safeParse(a2a).data;
   if (message !== undefined) {
     const { parts, ...rest } = message;
     return { parts: parts.map(readPart), ...given(rest) };
@@ -77,14 +80,14 @@ function readPart(part: unknown): Part {
 function ofMember(part: object): Part | undefined {
   for (const member of MEMBERS) {
     if (!Object.hasOwn(part, member)) continue;
-    const read = memberParts[member].safeParse(part).data;
+    const read = forms().ofMember[member].safeParse(part).data;
     if (read !== undefined) return given(read);
   }
   return undefined;
 }
 
 function ofKind(value: unknown): Part | undefined {
-  const part = kindPart.safeParse(value).data;
+  const part = forms().ofKind.safeParse(value).data;
   switch (part?.kind) {
     case "text":
       return given({ text: part.text, metadata: part.metadata });

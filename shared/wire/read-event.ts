@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { type ArtifactRef, readableArtifactRef } from "./artifacts.ts";
 import { readTimelessEnvelope } from "./envelope.ts";
 import { failed, optional, optionalText, type Reading, readWith } from "./reading.ts";
@@ -43,40 +43,48 @@ export interface TaskEvent {
 const eventKind = z.enum(["accepted", "rejected", "status", "artifact", "result"]);
 
 /** An object whose keys may be written in any case: executors write `Code` or `code`, `TaskID` or `taskId`. */
-function anyCase<T extends z.ZodRawShape>(shape: T) {
-  const lowered = z
-    .record(z.string(), z.unknown())
-    .transform((object) =>
+function anyCase<T extends z.core.$ZodLooseShape>(shape: T) {
+  const lowered = z.pipe(
+    z.record(z.string(), z.unknown()),
+    z.transform((object) =>
       Object.fromEntries(Object.entries(object).map(([key, value]) => [key.toLowerCase(), value])),
-    );
-  return lowered.pipe(z.object(shape));
+    ),
+  );
+  return z.pipe(lowered, z.object(shape));
 }
 
-const error = optional(
-  anyCase({ code: optionalText, message: optionalText }).transform(({ code = "", message = "" }) =>
-    code === "" && message === "" ? undefined : { code, message },
+const error = z.whenUsed(() =>
+  optional(
+    z.pipe(
+      anyCase({ code: optionalText, message: optionalText }),
+      z.transform(({ code = "", message = "" }) =>
+        code === "" && message === "" ? undefined : { code, message },
+      ),
+    ),
   ),
 );
-const state = optionalText.pipe(taskState.optional());
+const state = z.pipe(optionalText, z.optional(taskState));
 
-const payload = anyCase({
-  state,
-  content: optionalText,
-  data: z.unknown().optional(),
-  error,
-  revision: optional(z.int().nonnegative()),
-  clienttaskref: optionalText,
-  artifact: optional(readableArtifactRef),
-  result: optional(
-    anyCase({
-      state,
-      content: optionalText,
-      error,
-      artifacts: optional(z.array(readableArtifactRef)),
-      metrics: optional(z.record(z.string(), z.number())),
-    }),
-  ),
-});
+const payload = z.whenUsed(() =>
+  anyCase({
+    state,
+    content: optionalText,
+    data: z.optional(z.unknown()),
+    error: error(),
+    revision: optional(z.int().check(z.nonnegative())),
+    clienttaskref: optionalText,
+    artifact: optional(readableArtifactRef()),
+    result: optional(
+      anyCase({
+        state,
+        content: optionalText,
+        error: error(),
+        artifacts: optional(z.array(readableArtifactRef())),
+        metrics: optional(z.record(z.string(), z.number())),
+      }),
+    ),
+  }),
+);
 
 /** The state of an event that names none. */
 const IMPLIED: Readonly<Partial<Record<EventKind, TaskState>>> = {
@@ -96,7 +104,7 @@ export function readEvent(subject: string, body: Uint8Array): Reading<TaskEvent>
   if (parsed.kind !== "event") return failed("subject: expected an event's");
   const kind = eventKind.safeParse(parsed.event).data;
   if (kind === undefined) return failed("subject: expected a known kind of event");
-  const read = readWith(payload, envelope.payload, "payload");
+  const read = readWith(payload(), envelope.payload, "payload");
   if (!read.ok) return read;
 
   const { result, artifact, clienttaskref: clientTaskRef, ...of } = read.value;

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 
 /** What came of reading something that a peer wrote: a value, or why there is none. Reasons never quote content. */
 export type Reading<T> =
@@ -10,8 +10,8 @@ export function failed(reason: string): { readonly ok: false; readonly reason: s
 }
 
 /** Parses with a schema; the reason names the first field that did not fit and what was expected. */
-export function readWith<T>(schema: z.ZodType<T>, value: unknown, root: string): Reading<T> {
-  const parsed = schema.safeParse(value);
+export function readWith<T>(schema: z.core.$ZodType<T>, value: unknown, root: string): Reading<T> {
+  const parsed = z.safeParse(schema, value);
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;
   const field = [root, ...(issue?.path ?? []).map(String)].join(".");
@@ -19,15 +19,18 @@ export function readWith<T>(schema: z.ZodType<T>, value: unknown, root: string):
 }
 
 /** An optional field: `null` means absent (docs/wire.md §5). */
-export function optional<T>(schema: z.ZodType<T>): z.ZodType<T | undefined> {
-  return schema.nullish().transform((value) => value ?? undefined);
+export function optional<T>(schema: z.core.$ZodType<T>): z.ZodMiniType<T | undefined> {
+  return z.pipe(
+    z.nullish(schema),
+    z.transform((value) => value ?? undefined),
+  );
 }
 
 /** An optional text: `null` and the empty string mean absent. */
-export const optionalText = z
-  .string()
-  .nullish()
-  .transform((text) => (text ? text : undefined));
+export const optionalText = z.pipe(
+  z.nullish(z.string()),
+  z.transform((text) => (text ? text : undefined)),
+);
 
 /** An object without the members that are undefined, as JSON would carry it. */
 export function given<T extends object>(members: T): T {

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 
 /** The states of a task (docs/wire.md §7). */
 export const taskState = z.enum([

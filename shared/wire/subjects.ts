@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { agentId, messageId, taskId, taskKey } from "./ids.ts";
 
 /** The controls there are. Any other kind parses as a subject, and is refused by who reads it. */
@@ -45,37 +45,58 @@ export interface HeartbeatSubject {
 export type Subject = TaskSubject | ControlSubject | EventSubject | CardSubject | HeartbeatSubject;
 
 const token = messageId;
-const forms: ReadonlyMap<string, z.ZodType<Subject>> = new Map<string, z.ZodType<Subject>>([
-  [
-    "task",
-    z
-      .tuple([agentId, agentId, messageId])
-      .transform(([from, to, messageId]) => ({ kind: "task", from, to, messageId })),
-  ],
-  [
-    "control",
-    z
-      .tuple([agentId, agentId, taskId, token])
-      .transform(([from, to, taskId, control]) => ({ kind: "control", from, to, taskId, control })),
-  ],
-  [
-    "event",
-    z
-      .tuple([agentId, agentId, taskKey, token])
-      .transform(([from, to, taskKey, event]) => ({ kind: "event", from, to, taskKey, event })),
-  ],
-  ["card", z.tuple([agentId]).transform(([from]) => ({ kind: "card", from }))],
-  [
-    "heartbeat",
-    z.tuple([agentId, token]).transform(([from, instance]) => ({ kind: "heartbeat", from, instance })),
-  ],
-]);
+const forms = z.whenUsed(
+  (): ReadonlyMap<string, z.ZodMiniType<Subject>> =>
+    new Map<string, z.ZodMiniType<Subject>>([
+      [
+        "task",
+        z.pipe(
+          z.tuple([agentId, agentId, messageId]),
+          z.transform(([from, to, messageId]) => ({ kind: "task" as const, from, to, messageId })),
+        ),
+      ],
+      [
+        "control",
+        z.pipe(
+          z.tuple([agentId, agentId, taskId, token]),
+          z.transform(([from, to, taskId, control]) => ({
+            kind: "control" as const,
+            from,
+            to,
+            taskId,
+            control,
+          })),
+        ),
+      ],
+      [
+        "event",
+        z.pipe(
+          z.tuple([agentId, agentId, taskKey, token]),
+          z.transform(([from, to, taskKey, event]) => ({ kind: "event" as const, from, to, taskKey, event })),
+        ),
+      ],
+      [
+        "card",
+        z.pipe(
+          z.tuple([agentId]),
+          z.transform(([from]) => ({ kind: "card" as const, from })),
+        ),
+      ],
+      [
+        "heartbeat",
+        z.pipe(
+          z.tuple([agentId, token]),
+          z.transform(([from, instance]) => ({ kind: "heartbeat" as const, from, instance })),
+        ),
+      ],
+    ]),
+);
 
 /** Takes a subject apart; `null` when it is none of the wire's, or one of its tokens is invalid. */
 export function parseSubject(subject: string): Subject | null {
   const [root, version, kind, ...tokens] = subject.split(".");
   if (root !== "a2a" || version !== "v1" || kind === undefined) return null;
-  return forms.get(kind)?.safeParse(tokens).data ?? null;
+  return forms().get(kind)?.safeParse(tokens).data ?? null;
 }
 
 export function taskSubject(from: string, to: string, messageId: string): string {

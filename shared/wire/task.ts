@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "../zod.ts";
 import { BINDING, VERSION } from "./envelope.ts";
 import { agentId } from "./ids.ts";
 import { msgIdOf } from "./msg-ids.ts";
@@ -64,63 +64,81 @@ const MAX_CLIENT_TASK_REF = 1_024;
 
 const clientTaskRef = z
   .string()
-  .max(MAX_CLIENT_TASK_REF, `expected at most ${MAX_CLIENT_TASK_REF} characters`);
-const filled = z.string().refine((text) => text.trim() !== "", "expected text that is not blank");
-const optionalAgentId = optionalText.pipe(agentId.optional());
+  .check(z.maxLength(MAX_CLIENT_TASK_REF, `expected at most ${MAX_CLIENT_TASK_REF} characters`));
+const filled = z.string().check(z.refine((text) => text.trim() !== "", "expected text that is not blank"));
+const optionalAgentId = z.pipe(optionalText, z.optional(agentId));
 
 /** Texts by name, of which those that are empty do not count; absent when none is left. */
 function texts(...names: string[]) {
   const shape = Object.fromEntries(names.map((name) => [name, optionalText]));
-  return optional(z.object(shape).transform((found) => nonEmpty(given(found))));
+  return optional(filledIn(z.object(shape)));
+}
+
+function filledIn<T extends object>(schema: z.ZodMiniType<T>) {
+  return z.pipe(
+    schema,
+    z.transform((found) => nonEmpty(given(found))),
+  );
 }
 
 function nonEmpty<T extends object>(found: T): T | undefined {
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-const delivery = z
-  .object({
-    timeoutSec: optional(z.int()).transform((seconds) =>
-      seconds !== undefined && seconds > 0 ? seconds : undefined,
-    ),
-    maxDelegationDepth: optional(z.int()).transform((depth) =>
-      depth === undefined ? depth : Math.max(0, depth),
-    ),
-    resultVisibility: optionalText,
-    discordTranscriptMode: optionalText,
-    shareDiscordContext: optional(z.boolean()),
-    discordContext: texts("guildId", "channelId", "threadId", "messageId", "requestedBy", "requestedById"),
-    coPresentFrom: optionalText,
-  })
-  .transform(given);
+const delivery = z.whenUsed(() =>
+  z.pipe(
+    z.object({
+      timeoutSec: z.pipe(
+        optional(z.int()),
+        z.transform((seconds) => (seconds !== undefined && seconds > 0 ? seconds : undefined)),
+      ),
+      maxDelegationDepth: z.pipe(
+        optional(z.int()),
+        z.transform((depth) => (depth === undefined ? depth : Math.max(0, depth))),
+      ),
+      resultVisibility: optionalText,
+      discordTranscriptMode: optionalText,
+      shareDiscordContext: optional(z.boolean()),
+      discordContext: texts("guildId", "channelId", "threadId", "messageId", "requestedBy", "requestedById"),
+      coPresentFrom: optionalText,
+    }),
+    z.transform((found) => given(found)),
+  ),
+);
 
-const taskRequest: z.ZodType<TaskRequest> = z
-  .object({
-    a2a: z
-      .unknown()
-      .default(null)
-      .refine((a2a) => a2a !== null, "expected a message, got none"),
-    channelRef: filled,
-    skillId: filled,
-    userVisibleSummary: optionalText,
-    clientTaskRef: optionalText.pipe(clientTaskRef.optional()),
-    contextId: optionalText,
-    delivery: optional(delivery).transform((found) => found ?? {}),
-    originRequester: texts("discordUserId", "discordUsername", "discordGuildId"),
-    originRuntimeRef: optional(
-      z
-        .object({
-          runtimeAgentId: optionalAgentId,
-          botAgentId: optionalAgentId,
-          channelRef: optionalText,
-          displayName: optionalText,
-        })
-        .transform((found) => nonEmpty(given(found))),
+const taskRequest = z.whenUsed(
+  (): z.ZodMiniType<TaskRequest> =>
+    z.pipe(
+      z.object({
+        a2a: z
+          ._default(z.unknown(), null)
+          .check(z.refine((a2a) => a2a !== null, "expected a message, got none")),
+        channelRef: filled,
+        skillId: filled,
+        userVisibleSummary: optionalText,
+        clientTaskRef: z.pipe(optionalText, z.optional(clientTaskRef)),
+        contextId: optionalText,
+        delivery: z.pipe(
+          optional(delivery()),
+          z.transform((found) => found ?? {}),
+        ),
+        originRequester: texts("discordUserId", "discordUsername", "discordGuildId"),
+        originRuntimeRef: optional(
+          filledIn(
+            z.object({
+              runtimeAgentId: optionalAgentId,
+              botAgentId: optionalAgentId,
+              channelRef: optionalText,
+              displayName: optionalText,
+            }),
+          ),
+        ),
+      }),
+      z.transform((found) => given(found)),
     ),
-  })
-  .transform(given);
+);
 
-const echoed = z.object({ clientTaskRef: clientTaskRef.min(1) });
+const echoed = z.whenUsed(() => z.object({ clientTaskRef: clientTaskRef.check(z.minLength(1)) }));
 
 /** A task's request, or why it is answered with `invalid_envelope`, and what that answer echoes. */
 export type TaskReading =
@@ -132,9 +150,9 @@ export type TaskReading =
  * is judged here; whether the receiver wants the task is its policy's decision.
  */
 export function readTaskPayload(payload: unknown): TaskReading {
-  const read = readWith(taskRequest, payload, "payload");
+  const read = readWith(taskRequest(), payload, "payload");
   if (read.ok) return read;
-  return { ...read, ...echoed.safeParse(payload).data };
+  return { ...read, ...echoed().safeParse(payload).data };
 }
 
 /**

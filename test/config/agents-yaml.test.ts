@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { stringify } from "yaml";
 import * as z from "zod";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { readBundled } from "../../shared/config/bundled.ts";
 import {
   type AgentPolicy,
   agentPolicy,
@@ -14,7 +15,6 @@ import {
   MAX_QUEUED,
   MAX_STATUS_EVERY_SEC,
   MAX_TIMEOUT_SEC,
-  parseDeployment,
 } from "../../shared/config/deployment.ts";
 import { agent, agents, complaint, folder, policyOf, read } from "./support/agents-yaml.ts";
 
@@ -85,7 +85,7 @@ test("a file with every section", () => {
   assert.equal(deployment.discovery?.discordGuildId, "101234567890123456");
   assert.equal(deployment.remotes?.[0]?.name, "auditor");
   // What goes into the bundles comes out of them again.
-  assert.deepEqual(parseDeployment(JSON.parse(JSON.stringify(deployment))), deployment);
+  assert.deepEqual(readBundled(JSON.parse(JSON.stringify(deployment))), deployment);
 });
 
 test("every field but deployment has a default", () => {

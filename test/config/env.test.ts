@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readBundled } from "../../shared/config/bundled.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { natsAccess, readEnv, workQueues } from "../../shared/config/env.ts";
 
@@ -78,6 +79,11 @@ test("an override that is not as expected is named", () => {
 });
 
 test("what a bundle carries is parsed again, and what is wrong with it named", () => {
-  assert.throws(() => parseDeployment({ deployment: "acme", agents: [{}] }), /agents\[0\]\.runtime/);
-  assert.throws(() => parseDeployment({ deployment: "acme", agents: [], agent: [] }), /"agent"/);
+  const { nats } = deployment;
+  assert.throws(() => readBundled({ deployment: "acme", nats, agents: [{}] }), /agents\[0\]\.runtime/);
+  assert.throws(() => readBundled({ deployment: "acme", nats, agents: [], agent: [] }), /"agent"/);
+  assert.throws(
+    () => readBundled({ deployment: "acme", nats: { ...nats, servers: ["a:4222"] }, agents: [] }),
+    /expected a URL nats:.*at nats\.servers\[0\]/s,
+  );
 });

@@ -1,9 +1,23 @@
 import { Template } from "aws-cdk-lib/assertions";
 import * as z from "zod";
 import { FUNCTION_NAMES } from "../../infra/bundle.ts";
-import { functionVariables } from "../../shared/config/env.ts";
+import type { FunctionVariable } from "../../shared/config/env.ts";
 import { stackWith } from "../infra/support/stack.ts";
 import type { Cell } from "../report/markdown.ts";
+
+/** What functions read by their schemas (shared/config/env.ts): bundles carry no descriptions. */
+const OURS: Readonly<Record<FunctionVariable, string>> = {
+  TABLE_NAME: "The table in which tasks are.",
+  BUCKET_NAME: "The bucket in which large values are.",
+  TASKS_QUEUE_URL: "Where tasks are forwarded to.",
+  CONTROLS_QUEUE_URL: "Where controls are forwarded to.",
+  EVENTS_QUEUE_URL: "Where events of delegated tasks are forwarded to.",
+  WORK_QUEUE_URL: "Where hints go that a task may be claimed. A work function of an agent's own has none.",
+  WORK_QUEUE_URLS:
+    "As a JSON object by runtime, the queues of agents with a `function`; only its own in such a function.",
+  NATS_SERVERS: "Servers, divided by commas; override the deployment's.",
+  NATS_CREDENTIALS: "Overrides the deployment's `nats.credentials`.",
+};
 
 /** What is read by others than a schema of ours: Powertools, Node.js, the AWS SDK, the local host's functions. */
 const OTHERS: Readonly<Record<string, string>> = {
@@ -27,24 +41,18 @@ const container = z.object({
 
 /**
  * The environment of the stack's functions as a table: who is told what, by the templates of a stack with all that can
- * be asked of one, and what it means, by the schemas.
+ * be asked of one, and what it means.
  *
  * @throws Error that names a variable which a template sets and nobody describes, or the other way round
  */
 export function variableTable(): { head: string[]; rows: Cell[][] } {
   const told = toldTo();
-  const described = new Map([
-    ...Object.entries(functionVariables).map(([name, { description }]) => [name, description] as const),
-    ...Object.entries(OTHERS),
-  ]);
+  const described = new Map(Object.entries({ ...OURS, ...OTHERS }));
   for (const name of told.keys())
     if (!described.has(name)) throw new Error(`${name}: set by the stack, and described nowhere`);
   return {
     head: ["variable", "told to", "meaning"],
-    rows: Array.from(described, ([name, meaning = ""]) => {
-      if (meaning === "") throw new Error(`${name}: its schema has no description`);
-      return [`\`${name}\``, who(told.get(name)), meaning];
-    }),
+    rows: Array.from(described, ([name, meaning]) => [`\`${name}\``, who(told.get(name)), meaning]),
   };
 }
 

@@ -113,7 +113,7 @@ export class Functions {
     return {
       ...outside(world, process),
       deployment: this.#deployment,
-      agents: this.#agents(process),
+      agents: this.#agents(process).map((agent) => ({ id: agent.id, load: async () => agent })),
       // Each invocation is a sandbox of its own here.
       backlog: new Backlog(),
       pauses: neverPaused,

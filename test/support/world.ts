@@ -171,7 +171,7 @@ export async function startWorld(
     publisher,
     messenger,
     deployment,
-    agents,
+    agents: agents.map((agent) => ({ id: agent.id, load: async () => agent })),
     telemetry,
     timing: timing(),
     now,

@@ -50,7 +50,7 @@ test("message ids of the fixtures", () => {
 });
 
 test("ids at their bounds and one past them", () => {
-  const longest: [z.ZodType, number][] = [
+  const longest: [{ safeParse(value: unknown): { success: boolean } }, number][] = [
     [agentId, 64],
     [messageId, 128],
     [taskId, 96],

@@ -1,6 +1,7 @@
-import * as z from "zod";
+import type { ZodType } from "zod";
 import type { ApproveOptions, AskOptions } from "../../agents/types.ts";
 import { readMessage } from "../../wire/index.ts";
+import * as z from "../../zod.ts";
 import { milliseconds } from "../duration.ts";
 import type { Done, Engine } from "../engine.ts";
 import { StepOptionError } from "../errors.ts";
@@ -11,9 +12,9 @@ import { MAX_QUESTION_MS, type Question, questionStep, type Read } from "./quest
 /** The longest prompt, in characters: it must fit into an event, with the reason why it is put again. */
 export const MAX_PROMPT = 100_000;
 
-const approval = z.object({ approve: z.boolean(), denyReason: z.string().optional() });
+const approval = z.object({ approve: z.boolean(), denyReason: z.optional(z.string()) });
 /** What an answer is without a schema. */
-const anyText = z.string().min(1, "expected a text");
+const anyText = z.string().check(z.minLength(1, "expected a text"));
 /** A reply as peers send it: what was typed, under `input` (docs/wire.md §9). */
 const wrapped = z.strictObject({ input: z.unknown() });
 
@@ -22,12 +23,12 @@ export function askStep(
   engine: Engine,
   id: string,
   prompt: string,
-  { schema = anyText, timeout }: AskOptions<z.ZodType> = {},
+  { schema, timeout }: AskOptions<ZodType> = {},
 ): Promise<Done> {
   const read = async (text: string): Promise<Read> => {
     const a2a = fromJson(text);
     const reply = wrapped.safeParse(a2a);
-    const input = await readInput(schema, readMessage(reply.success ? reply.data.input : a2a));
+    const input = await readInput(schema ?? anyText, readMessage(reply.success ? reply.data.input : a2a));
     if (input.ok) return { kind: "value", value: input.value };
     const field = input.field === "" ? "" : `${input.field}: `;
     return { kind: "unfit", reason: `That answer does not fit: ${field}${input.problem}` };
@@ -61,7 +62,7 @@ export function approveStep(
 function questionOf(
   id: string,
   prompt: string,
-  timeout: AskOptions<z.ZodType>["timeout"],
+  timeout: AskOptions<ZodType>["timeout"],
 ): Pick<Question, "prompt" | "timeoutMs" | "unanswered"> {
   const step = `step ${JSON.stringify(id)}`;
   if (typeof prompt !== "string" || prompt === "" || prompt.length > MAX_PROMPT)

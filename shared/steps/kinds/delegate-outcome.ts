@@ -14,7 +14,7 @@ export async function outcomeOf(engine: Engine, id: string, child: Child, told: 
   const { values } = engine;
   const { at } = told;
   if (told.outcome === undefined) throw new TypeError(`step ${JSON.stringify(id)}: it has no outcome yet`);
-  const ended = outcome.parse(JSON.parse(await durable(values.text(told.outcome))));
+  const ended = outcome().parse(JSON.parse(await durable(values.text(told.outcome))));
   const error = failureOf(id, child, ended);
   if (error !== undefined) return { at, error };
   // Some executors list no artifacts in their results, and only give them out.
@@ -50,7 +50,9 @@ export function failureOf(
 async function givenOut({ values }: Engine, { artifacts }: Told): Promise<ArtifactRef[]> {
   const inOrder = [...artifacts].sort(([one], [other]) => one - other);
   return await Promise.all(
-    inOrder.map(async ([, kept]) => readableArtifactRef.parse(JSON.parse(await durable(values.text(kept))))),
+    inOrder.map(async ([, kept]) =>
+      readableArtifactRef().parse(JSON.parse(await durable(values.text(kept)))),
+    ),
   );
 }
 

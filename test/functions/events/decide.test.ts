@@ -130,7 +130,7 @@ describe("an event", () => {
   test("rejected is an end", () => {
     const log = new Log();
     log.hear(eventOf("rejected", { error: { code: "x".repeat(200), message: "no" } }), 1);
-    const told = outcome.parse(JSON.parse(textOf(log)));
+    const told = outcome().parse(JSON.parse(textOf(log)));
     assert.deepEqual(
       [told.state, told.error?.code.length, told.error?.message],
       ["TASK_STATE_REJECTED", 100, "no"],

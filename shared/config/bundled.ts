@@ -1,0 +1,63 @@
+import * as z from "../zod.ts";
+import type { DeploymentConfig } from "./deployment.ts";
+import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
+
+/**
+ * A deployment as bundles carry it, in the module `sluice:deployment`: read at synth (deployment.ts), nothing left out.
+ * Functions see at their start that it is what they were written for; how much of each thing there may be was judged
+ * before, and is not judged again.
+ */
+
+const text = z.string();
+const runtime = text.check(RUNTIME_ID);
+const slug = text.check(SLUG);
+const runtimeOrAnyone = text.check(RUNTIME_OR_ANYONE);
+
+const policy = z.strictObject({
+  acceptFromRuntimes: z.array(runtimeOrAnyone),
+  acceptSkills: z.array(slug),
+  timeoutSec: z.strictObject({ default: z.int(), max: z.int() }),
+  maxDelegationDepth: z.int(),
+  maxConcurrent: z.int(),
+  maxQueued: z.int(),
+  statusEverySec: z.number(),
+  discoverable: z.boolean(),
+  delegateTargets: z.array(z.strictObject({ runtimeAgentId: runtimeOrAnyone, skillId: text })),
+  allowMemoryWrite: z.boolean(),
+});
+
+const agent = z.strictObject({
+  id: text,
+  runtime,
+  channelRef: slug,
+  displayName: text,
+  description: text,
+  version: text,
+  skills: z.array(z.strictObject({ slug, name: text, description: text, tags: z.array(text) })),
+  policy,
+  settings: z.unknown(),
+});
+
+const deployment: z.ZodMiniType<DeploymentConfig> = z.strictObject({
+  deployment: text.check(DEPLOYMENT_NAME),
+  nats: z.strictObject({
+    servers: z.array(text.check(...SERVER_URL)),
+    credentials: text.check(CREDENTIALS),
+    ca: z.optional(text),
+  }),
+  agents: z.array(agent),
+  discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
+  remotes: z.optional(z.array(z.looseObject({ name: text, url: text }))),
+});
+
+/**
+ * Reads what a bundle carries.
+ *
+ * @throws Error that names each field that is not as expected
+ */
+export function readBundled(value: unknown): DeploymentConfig {
+  // It is read once: to compile a parser for it, as zod does, would take longer.
+  const parsed = z.safeParse(deployment, value, { jitless: true });
+  if (parsed.success) return parsed.data;
+  throw new Error(`the deployment's configuration: ${z.prettifyError(parsed.error)}`);
+}

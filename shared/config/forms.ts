@@ -1,0 +1,44 @@
+import * as z from "../zod.ts";
+
+/**
+ * What texts of the configuration look like, as checks: the operator's file is read with them (deployment.ts), and the
+ * functions read with them what they are told (bundled.ts, env.ts).
+ */
+
+/** Ids as they stand in subjects (docs/wire.md, agent id). */
+export const RUNTIME_ID = z.regex(
+  /^[A-Za-z0-9_-]{1,64}$/,
+  "expected a runtime id: 1 to 64 of A-Z, a-z, 0-9, _ and -",
+);
+export const RUNTIME_OR_ANYONE = z.regex(
+  /^(\*|[A-Za-z0-9_-]{1,64})$/,
+  "expected a runtime id (1 to 64 of A-Z, a-z, 0-9, _ and -) or *",
+);
+/** Slugs of skills and channelRefs share one form (docs/wire.md, skill ids). */
+export const SLUG = z.regex(
+  /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
+  "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -",
+);
+export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
+
+/** `none`, `file:PATH`, or `secret:` and a name or an ARN as Secrets Manager has them (its API: CreateSecret, Name). */
+export const CREDENTIALS = z.regex(
+  /^(none|file:\S.*|secret:[A-Za-z0-9/_+=.@!:-]{1,2048})$/,
+  "expected none, file:PATH or secret:NAME",
+);
+
+/** A URL goes into logs and onto screens, so there is no place in it for a password. */
+export const SERVER_URL = [
+  z.refine<string>((url) => !url.includes("@"), {
+    error:
+      "expected a URL without user and password: write them into a file, and name it as credentials (file:PATH; on a command line --creds PATH)",
+    abort: true,
+  }),
+  z.regex(/^(nats|tls):\/\/[^\s/?#]+$/, {
+    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT",
+    abort: true,
+  }),
+  z.refine<string>((url) => URL.canParse(url), {
+    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT with a port of at most 65535",
+  }),
+] as const;

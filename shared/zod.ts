@@ -1,0 +1,25 @@
+import { en } from "zod/locales";
+import * as z from "zod/mini";
+
+/**
+ * zod as functions use it: the same schemas as functions instead of methods, so that a bundle carries only what it uses,
+ * and starts sooner (docs/benchmarks.md). Agents, the command and the stack use `zod` itself. Says in English what was
+ * expected, which `zod/mini` does not by itself.
+ */
+z.config(en());
+
+export * from "zod/mini";
+
+/**
+ * A schema that is built when it is first asked for: a start builds none that its function does not need.
+ *
+ * @returns what gives the schema, the same each time
+ */
+// @__NO_SIDE_EFFECTS__
+export function whenUsed<T extends object>(build: () => T): () => T {
+  let built: T | undefined;
+  return () => {
+    built ??= build();
+    return built;
+  };
+}
