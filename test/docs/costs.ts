@@ -59,7 +59,7 @@ export function furtherTable(): Table {
     tenMsOf("admit"),
     ["logs, at the default level", `${gbOfLogs} GB × $${PRICES.logGb}`, gbOfLogs * PRICES.logGb],
     [
-      "X-Ray, which samples 5 % of the invocations",
+      "X-Ray, of 5 % of the invocations (and of one a second besides)",
       `${MESSAGES * 0.05} M traces × $${PRICES.traces} a million`,
       MESSAGES * 0.05 * PRICES.traces,
     ],

@@ -63,6 +63,16 @@ test("the table has its index, expires items, can be restored, is kept, and is p
   });
 });
 
+test("what holds data keeps its logical id: under another an upgrade would make a new one, and delete this", () => {
+  const ids = (type: string) => Object.keys(template.findResources(type)).toSorted();
+  assert.deepEqual(ids("AWS::DynamoDB::Table"), ["StorageTableB43FDCE7"]);
+  assert.deepEqual(ids("AWS::S3::Bucket"), ["StorageBucket5CB7C8EA"]);
+  assert.deepEqual(ids("AWS::SQS::Queue"), [
+    ...["ControlsDeadB7C9E281", "ControlsFF3AAC4A", "EventsD32975C2", "EventsDead8436A46E"],
+    ...["Tasks0BA6A452", "TasksDeadD3E91490", "WorkBF636A8B", "WorkDead2AD4D985"],
+  ]);
+});
+
 test("the bucket is closed, encrypted, kept, and forgets what nobody can need any more", () => {
   assert.equal(resources("AWS::S3::Bucket")[0]?.DeletionPolicy, "Retain");
   template.hasResourceProperties("AWS::S3::Bucket", {
