@@ -7,14 +7,17 @@ import type { PulledRuntime } from "../../shared/nats/streams.ts";
 import { type Resource, resourcesOf } from "../deployed.ts";
 import type { Home, Where } from "../home.ts";
 import type { Place } from "../place.ts";
+import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
 import { examine, type Finding, ok } from "./finding.ts";
 import { checkFunctions, checkSchedules } from "./functions.ts";
 import { checkNats } from "./nats.ts";
 import { checkPauses } from "./pauses.ts";
 import { checkQueues } from "./queues.ts";
+import { checkReaders } from "./roles.ts";
 import { checkSecrets, inSecretsManager } from "./secrets.ts";
-import { checkBucket, checkTable } from "./storage.ts";
+import { checkService } from "./service.ts";
+import { checkTable } from "./storage.ts";
 import { nodeFinding, sluiceFinding, stackFinding } from "./versions.ts";
 
 /** Looks at everything there is, and changes nothing. */
@@ -66,7 +69,7 @@ async function checkPlace(place: Place): Promise<readonly Finding[]> {
     examine("table", allow("dynamodb:DescribeTable"), () => checkTable(place)),
     examine("bucket", allow("s3:ListBucket"), () => checkBucket(place)),
     checkQueues(place),
-    ...(deployed === undefined ? [] : [checkDeployed(deployed.name)]),
+    ...(deployed === undefined ? [] : [checkDeployed(deployed.name, place)]),
   ]);
   return [
     ...(local === undefined ? [] : [ok("local host", `runs as process ${local.pid}`)]),
@@ -78,12 +81,17 @@ async function checkPlace(place: Place): Promise<readonly Finding[]> {
 }
 
 /** What the local host runs for as long as it runs itself, and AWS can be told to run or not. */
-async function checkDeployed(name: string): Promise<readonly Finding[]> {
+async function checkDeployed(name: string, place: Place): Promise<readonly Finding[]> {
   let resources: readonly Resource[] = [];
   const trouble = await examine("stack's resources", "allow cloudformation:ListStackResources", async () => {
     resources = await resourcesOf(name);
     return [];
   });
-  const found = await Promise.all([checkFunctions(resources), checkSchedules(resources)]);
+  const found = await Promise.all([
+    checkFunctions(resources),
+    checkSchedules(resources),
+    checkService(resources),
+    checkReaders(place, resources),
+  ]);
   return [...trouble, ...found.flat()];
 }

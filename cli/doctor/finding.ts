@@ -1,5 +1,6 @@
 import { ConfigError } from "../../shared/config/config-error.ts";
 import { NatsError } from "../../shared/nats/errors.ts";
+import type { Resource } from "../deployed.ts";
 import { CliError } from "../errors.ts";
 import { reasonOf } from "../place.ts";
 import { cleanLine } from "../text.ts";
@@ -47,6 +48,13 @@ export async function examine(
     const reason = `${speaks ? "" : "cannot be asked: "}${reasonOf(error)}`;
     return [wrong(part, cleanLine(reason, 1_000), todo)];
   }
+}
+
+/** A deployed stack's own functions: those of CDK's helpers are run at deployments alone. */
+export function ownFunctions(resources: readonly Resource[]): readonly Resource[] {
+  return resources.filter(
+    ({ type, id }) => type === "AWS::Lambda::Function" && !/^(Custom|LogRetention|AWS)/.test(id),
+  );
 }
 
 /** The names of AWS's errors that say that something is not there. */

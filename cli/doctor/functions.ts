@@ -2,7 +2,7 @@ import type { FunctionConfiguration } from "@aws-sdk/client-lambda";
 import type { Resource } from "../deployed.ts";
 import { AWS_CLIENT } from "../place.ts";
 import { cleanLine } from "../text.ts";
-import { examine, type Finding, isMissing, ok, warning, wrong } from "./finding.ts";
+import { examine, type Finding, isMissing, ok, ownFunctions, warning, wrong } from "./finding.ts";
 
 const DEPLOY = "deploy the stack again";
 
@@ -26,10 +26,9 @@ export async function checkFunctions(resources: readonly Resource[]): Promise<re
     mappingFinding(id, await client.send(new GetEventSourceMappingCommand({ UUID })));
   try {
     const found = await Promise.all([
-      // Those of CDK's own helpers are run at deployments alone.
-      ...ofType(resources, "AWS::Lambda::Function")
-        .filter(({ id }) => !/^(Custom|LogRetention|AWS)/.test(id))
-        .map(({ name }) => one(`function ${name}`, "lambda:GetFunction*", () => function_(name))),
+      ...ownFunctions(resources).map(({ name }) =>
+        one(`function ${name}`, "lambda:GetFunction*", () => function_(name)),
+      ),
       ...ofType(resources, "AWS::Lambda::EventSourceMapping").map((resource) =>
         one(`mapping ${resource.id}`, "lambda:GetEventSourceMapping", () => mapping(resource)),
       ),

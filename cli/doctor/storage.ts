@@ -94,19 +94,3 @@ async function keptFindings(client: DynamoDBClient, TableName: string): Promise<
   ]);
   return [...ttl, ...backups];
 }
-
-/** Looks whether the bucket is there, and ours. */
-export async function checkBucket(place: Place): Promise<readonly Finding[]> {
-  const { HeadBucketCommand, S3Client } = await import("@aws-sdk/client-s3");
-  const client = new S3Client({ ...clientSettings(place, "s3"), forcePathStyle: place.local !== undefined });
-  const Bucket = place.outputs.BucketName;
-  try {
-    await client.send(new HeadBucketCommand({ Bucket }));
-    return [ok("bucket", `${Bucket} is there`)];
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    return [wrong("bucket", `${Bucket} does not exist: large values are lost`, "deploy the stack again")];
-  } finally {
-    client.destroy();
-  }
-}

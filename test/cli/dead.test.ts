@@ -29,6 +29,7 @@ import { startNats, type TestNats } from "../support/nats-server.ts";
 import { Peer } from "../support/peer.ts";
 import { SENDER, testAssembly } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
+import { onTerminal, skip } from "./on-terminal.ts";
 import { run } from "./run.ts";
 
 /** The folder of an operator, in which the local host runs. */
@@ -286,6 +287,32 @@ test("what no function can read goes back as it is, and a terminal sees no contr
   const { stdout: all } = await dead("list");
   assert.match(all, new RegExp(`^${id} +events +- +- .*no log tells$`, "m"));
   assert.equal((await dead("drop", id, "--yes")).code, 0);
+});
+
+test("drop asks at a terminal, and anything but yes leaves the letter where it is", { skip }, async () => {
+  const id = await dies("controls", "none of ours");
+  for (const [typed, exitCode, said] of [
+    ["no\r", 1, /nothing is dropped/],
+    ["\u0004", 1, /nothing is dropped/],
+    ["Yes\r", 0, new RegExp(`${id}  controls  dropped`)],
+  ] as const) {
+    const terminal = onTerminal(`dead drop ${id}`, cwd);
+    const question = "Delete a dead letter of controls for good? (yes or no): ";
+    await until("it asks", () => terminal.shown().includes(question), { seen: terminal.shown });
+    terminal.type(typed);
+    assert.equal(await terminal.exitCode(), exitCode, terminal.shown());
+    assert.match(terminal.shown(), said);
+  }
+  assert.deepEqual(await listed("--queue", "controls"), []);
+});
+
+test("a task whose hint is dropped is offered again by sweep", async () => {
+  const taskId = `task_${"3".repeat(24)}`;
+  const id = await dies("work", JSON.stringify({ taskId, epoch: 0, beat: 0, to: SUPPORT }));
+  assert.equal((await dead("drop", id, "--yes")).code, 0);
+  await headOf({ taskId, dueAt: Date.now() });
+  const events = await peer.outcome(taskId);
+  assert.equal(events.at(-1)?.event.state, "TASK_STATE_COMPLETED");
 });
 
 test("wrong command lines, and letters that are not there", async () => {

@@ -181,6 +181,26 @@ test("dead letters, whose bodies are looked up in that NATS, and logs", async ()
   );
 });
 
+test("a letter whose queue is gone, or may not be sent to, stays a dead letter", async () => {
+  const url = `${queues.ControlsQueueUrl}-gone`;
+  aws.played.stacks["sluice-gone"] = { outputs: { ...queues, ControlsQueueUrl: url } };
+  await sqs.send(new SendMessageCommand({ QueueUrl: queues.ControlsDeadQueueUrl, MessageBody: "x" }));
+  const settle = async (stack: string) => {
+    await using dead = await openDeadLetters(home, { stack, queue: "controls" });
+    const said: string[] = [];
+    await dead.look(async (page) => {
+      for (const letter of page) said.push(await redrive(dead, letter).then(String, String));
+      return page;
+    });
+    return said.join();
+  };
+  assert.match(await settle("sluice-gone"), /queue does not exist/);
+  aws.played.refused.add("SendMessage");
+  assert.match(await settle(STACK), /you are not allowed to do this/);
+  aws.played.refused.clear();
+  assert.match(await settle(STACK), /object Object/);
+});
+
 describe("each verb says what is wrong with", () => {
   /** What a verb does with a stack; by which action of AWS it is refused; whether it needs the queues. */
   const verbs: Record<string, { does: (stack: string) => Promise<unknown>; action: string; queues?: true }> =

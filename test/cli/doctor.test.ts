@@ -10,17 +10,22 @@ import {
   SetQueueAttributesCommand,
   SQSClient,
 } from "@aws-sdk/client-sqs";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection, nanos } from "@nats-io/transport-node";
 import * as z from "zod";
+import { checkBucket } from "../../cli/doctor/bucket.ts";
 import { clockFinding } from "../../cli/doctor/clock.ts";
 import { examineAll } from "../../cli/doctor/examine.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
 import { checkFunctions, checkSchedules } from "../../cli/doctor/functions.ts";
 import { checkNats, serverFinding } from "../../cli/doctor/nats.ts";
+import { checkPauses } from "../../cli/doctor/pauses.ts";
 import { checkQueues } from "../../cli/doctor/queues.ts";
+import { checkReaders } from "../../cli/doctor/roles.ts";
 import { checkSecrets, inSecretsManager } from "../../cli/doctor/secrets.ts";
-import { checkBucket, checkTable } from "../../cli/doctor/storage.ts";
+import { checkService } from "../../cli/doctor/service.ts";
+import { checkTable } from "../../cli/doctor/storage.ts";
 import { amissWith } from "../../cli/doctor/streams.ts";
 import { nodeFinding, sluiceFinding, stackFinding } from "../../cli/doctor/versions.ts";
 import { readHome } from "../../cli/home.ts";
@@ -28,9 +33,11 @@ import { findPlace, type Place } from "../../cli/place.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { timing } from "../../shared/config/timing.ts";
 import { ensureConsumers, ensureStreams, tasksConsumer } from "../../shared/nats/index.ts";
+import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
 import { type PlayedAws, type PlayedResource, playAws } from "../support/aws.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 import { type RunningParts, startTestParts } from "../support/parts.ts";
+import { type Reached, watchReached } from "../support/reached.ts";
 import { run } from "./run.ts";
 
 /** The folder of an operator. */
@@ -44,7 +51,9 @@ let running: RunningParts;
 let aws: PlayedAws;
 let local: Place;
 let sqs: SQSClient;
+let reached: Reached;
 before(async () => {
+  reached = await watchReached();
   mkdirSync(dataDir);
   for (const name of ["agents", "agents.yaml"]) symlinkSync(join(FIXTURES, name), join(cwd, name));
   nats = await startNats();
@@ -70,6 +79,7 @@ before(async () => {
   Object.assign(process.env, aws.env); // where clients without an endpoint of their own find AWS
 });
 after(async () => {
+  reached?.[Symbol.dispose]();
   await aws?.[Symbol.asyncDispose]();
   await running?.[Symbol.asyncDispose]();
   await nc?.close();
@@ -379,6 +389,19 @@ describe("the parts", () => {
     );
   });
 
+  test("an agent that is paused", async () => {
+    const client = DynamoDBDocumentClient.from(
+      new DynamoDBClient(awsSettings(running.parts.endpoints.dynamodb)),
+    );
+    const pauses = dynamoPauses({ client, table: local.outputs.TableName });
+    const look = () => checkPauses(local, readHome(cwd), RUNTIMES);
+    assert.deepEqual(await look(), []);
+    await pauses.pause(SUPPORT.runtime, { at: 1, by: "eve", refuse: true });
+    assertFound(await look(), /^warning agent acme-support: paused since .* by eve: new tasks are rejected$/);
+    await pauses.resume(SUPPORT.runtime);
+    client.destroy();
+  });
+
   test("a part that does not answer, and agents that cannot be read", async () => {
     assert.ok(local.local);
     const closed = { ...local, local: { ...local.local, dynamodb: "http://127.0.0.1:1" } };
@@ -406,14 +429,40 @@ describe("a deployed stack", () => {
     ["CustomHelper", "AWS::Lambda::Function", "acme-helper"],
     ["admitSource", "AWS::Lambda::EventSourceMapping", "uuid-1"],
     ["Schedulesbridge", "AWS::Events::Rule", "acme-rule"],
+    ["bridgeCluster", "AWS::ECS::Cluster", "acme-cluster"],
+    ["bridgeService", "AWS::ECS::Service", "arn:aws:ecs:us-east-1:0:service/acme-cluster/acme-bridge"],
+    ["bridgeTask", "AWS::ECS::TaskDefinition", "arn:aws:ecs:us-east-1:0:task-definition/acme:1"],
   ];
   const resources = RESOURCES.map(([id, type, name]) => ({ id, type, name }));
-  const FUNCTION = { State: "Active", LastUpdateStatus: "Successful", Runtime: "nodejs24.x" };
+  const ROLE = "arn:aws:iam::0:role/acme-bridge";
+  const FUNCTION = { State: "Active", LastUpdateStatus: "Successful", Runtime: "nodejs24.x", Role: ROLE };
+  const TASK_ROLE = "arn:aws:iam::0:role/acme-service";
+  const SERVICE = {
+    serviceName: "acme-bridge",
+    clusterArn: "arn:aws:ecs:us-east-1:0:cluster/acme-cluster",
+    status: "ACTIVE",
+    desiredCount: 1,
+    runningCount: 1,
+  };
+  const services = (more: object) => ({ services: [{ ...SERVICE, ...more }] });
+  const rule = (status: string) =>
+    `<LifecycleConfiguration><Rule><ID>v</ID><Filter><Prefix>values/</Prefix></Filter><Status>${status}</Status><Expiration><Days>90</Days></Expiration></Rule></LifecycleConfiguration>`;
+  const block = (policy: boolean) =>
+    `<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls><IgnorePublicAcls>true</IgnorePublicAcls><BlockPublicPolicy>${policy}</BlockPublicPolicy><RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>`;
   const MAPPING = { UUID: "uuid-1", State: "Enabled", FunctionResponseTypes: ["ReportBatchItemFailures"] };
 
   before(() => {
     const { played } = aws;
-    played.stacks["sluice-acme"] = { outputs: { ...local.outputs }, resources: RESOURCES };
+    const outputs = { ...local.outputs, NatsCredentials: "secret:acme/nats" };
+    played.stacks["sluice-acme"] = { outputs, resources: RESOURCES };
+    const stages = { a: ["AWSCURRENT"] };
+    played.secrets["acme/nats"] = { Name: "acme/nats", ARN: "arn:aws:s", VersionIdsToStages: stages };
+    played.ecs.DescribeServices = services({});
+    played.ecs.DescribeTaskDefinition = { taskDefinition: { taskRoleArn: TASK_ROLE } };
+    played.s3.encryption =
+      "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
+    played.s3.publicAccessBlock = block(true);
+    played.s3.lifecycle = rule("Enabled");
     played.functions["acme-bridge"] = FUNCTION;
     played.mappings["uuid-1"] = MAPPING;
     played.rules["acme-rule"] = { Name: "acme-rule", State: "ENABLED", ScheduleExpression: "rate(1 minute)" };
@@ -450,6 +499,11 @@ describe("a deployed stack", () => {
       "function acme-bridge",
       "mapping admitSource",
       "schedule Schedulesbridge",
+      "bridge service",
+      "roles and the secret",
+      "bucket's encryption",
+      "bucket's public access",
+      "bucket's lifecycle",
     ])
       assert.equal(level(part), "ok", `${part}: ${JSON.stringify(found.find((of) => of.part === part))}`);
     assert.equal(level("function acme-helper"), undefined);
@@ -468,7 +522,7 @@ describe("a deployed stack", () => {
   });
 
   /** The findings after each change of what is played; it is undone afterwards. */
-  async function changed<T extends object>(
+  async function changed<T extends object | string>(
     of: Record<string, T | undefined>,
     key: string,
     value: T | undefined,
@@ -525,6 +579,98 @@ describe("a deployed stack", () => {
     played.refused.add("DescribeRule");
     assertFound(await checkSchedules(resources), /^wrong schedule .*: cannot be asked: you are not allowed/);
     played.refused.clear();
+  });
+
+  test("a bridge service that is gone, is to run nothing, does not run, or could not be deployed", async () => {
+    const { ecs, refused } = aws.played;
+    const look = () => checkService(resources);
+    const check = (more: object, expected: RegExp) =>
+      changed(ecs, "DescribeServices", services(more), look, expected);
+    assert.deepEqual((await look()).map(textOf), ["ok bridge service: 1 of 1 task runs"]);
+    assert.deepEqual(await checkService([]), []);
+    await check({ status: "INACTIVE" }, /^wrong bridge service: does not exist any more: nothing is pulled$/);
+    await check({ desiredCount: 0, runningCount: 0 }, /^wrong .*: is to run no task: nothing is pulled$/);
+    ecs.ListTasks = { taskArns: [] };
+    await check(
+      { runningCount: 0 },
+      /^wrong .*: 0 of 1 task runs: .*; none has stopped within the last hour$/,
+    );
+    ecs.ListTasks = { taskArns: ["a", "b"] };
+    const stopped = (stoppedAt: number, stoppedReason: string, container: object) => ({
+      ...{ stoppedAt, stoppedReason, containers: [{ name: "bridge", ...container }] },
+    });
+    ecs.DescribeTasks = {
+      tasks: [
+        stopped(1, "long ago", {}),
+        stopped(2, "Essential container exited", { reason: "OutOfMemoryError", exitCode: 137 }),
+      ],
+    };
+    await check(
+      { runningCount: 0 },
+      /: nothing is pulled; the last one has stopped: Essential container exited; OutOfMemoryError$/,
+    );
+    ecs.DescribeTasks = { tasks: [stopped(2, "exited", { exitCode: 1 })] };
+    await check(
+      { desiredCount: 2 },
+      /^warning .*: 1 of 2 tasks run; .*: exited; its container ended with 1$/,
+    );
+    refused.add("ListTasks");
+    await check({ runningCount: 0 }, /; allow ecs:ListTasks and ecs:DescribeTasks, to know why/);
+    refused.clear();
+    const failed = { rolloutState: "FAILED", rolloutStateReason: "tasks failed to start" };
+    await check({ deployments: [failed] }, /^warning .*; its last deployment has failed: tasks failed to/);
+    refused.add("DescribeServices");
+    assertFound(await look(), /^wrong bridge service: cannot be asked: you are not allowed/);
+    refused.clear();
+  });
+
+  test("roles that may not read the secret of NATS, or of which that cannot be known", async () => {
+    const { decisions, functions, refused, secrets } = aws.played;
+    const place = await findPlace({}, "sluice-acme");
+    const look = () => checkReaders(place, resources);
+    assert.deepEqual((await look()).map(textOf), ["ok roles and the secret: 2 of 2 may read it"]);
+    decisions[ROLE] = "implicitDeny";
+    assertFound(await look(), /^wrong role of acme-bridge: may not read the secret of NATS \(implicitDeny\)/);
+    decisions[TASK_ROLE] = "explicitDeny";
+    assertFound(
+      await look(),
+      /^wrong role of acme-bridge/,
+      /^wrong role of the bridge service: .*explicitDeny/,
+    );
+    refused.add("SimulatePrincipalPolicy");
+    const unknown =
+      /^warning role of .*: it could not be checked whether .*: you are not allowed to do this$/;
+    assertFound(await look(), unknown, unknown);
+    refused.clear();
+    refused.add("DescribeSecret");
+    assertFound(await look(), /^wrong roles and the secret: cannot be asked: you are not allowed/);
+    refused.clear();
+    delete decisions[ROLE];
+    delete decisions[TASK_ROLE];
+    // What is not there has a line of its own.
+    await changed(functions, "acme-bridge", undefined, look);
+    await changed(secrets, "acme/nats", undefined, look);
+    assert.deepEqual(await checkReaders({ outputs: { ...place.outputs, NatsCredentials: "none" } }, []), []);
+  });
+
+  test("a bucket that is not encrypted, not closed, or keeps values for ever", async () => {
+    const { s3, refused } = aws.played;
+    const place = await findPlace({}, "sluice-acme");
+    const check = (word: string, value: string | undefined, expected: RegExp) =>
+      changed(s3, word, value, () => checkBucket(place), expected);
+    assertFound(await checkBucket(place));
+    await check("encryption", undefined, /^wrong bucket's encryption: there is none$/);
+    await check("publicAccessBlock", block(false), /^wrong bucket's public .* blocked by BlockPublicPolicy$/);
+    await check(
+      "publicAccessBlock",
+      undefined,
+      /^wrong .*: is not blocked by BlockPublicAcls, BlockPublicPol/,
+    );
+    await check("lifecycle", undefined, /^warning bucket's lifecycle: no rule expires values: they are kept/);
+    await check("lifecycle", rule("Disabled"), /^warning bucket's lifecycle: no rule expires values/);
+    refused.add("lifecycle");
+    assertFound(await checkBucket(place), /^wrong bucket's lifecycle: cannot be asked: /);
+    refused.clear();
   });
 
   test("a table that keeps what it should not, or could not be brought back, or is being changed", async () => {
@@ -608,4 +754,9 @@ describe("a deployed stack", () => {
       ["ok", "warning", "warning", "wrong"],
     );
   });
+});
+
+test("every failure that doctor can name is produced here", async () => {
+  const folder = join(import.meta.dirname, "../../cli/doctor");
+  assert.deepEqual(await reached.unreached(folder, /(?<!function )\b(wrong|warning)\(/g), []);
 });

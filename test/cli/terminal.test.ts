@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,16 +10,12 @@ import {
   type TaskRef,
   type TaskState,
 } from "../../shared/wire/index.ts";
-import { inTime, until } from "../support/until.ts";
+import { until } from "../support/until.ts";
+import { skip, onTerminal as startOn } from "./on-terminal.ts";
 import { now, openStage, type Stage } from "./peer.ts";
 import { run as sluice } from "./run.ts";
 
-const launcher = new URL("../../sluice", import.meta.url).pathname;
 const CTRL_C = "\u0003";
-/** Gives a program a terminal: a part of util-linux, which most systems have. */
-const PTY = "script";
-const skip = spawnSync(PTY, ["--version"]).status === 0 ? false : `no program ${PTY} here`;
-
 let stage: Stage;
 let cwd: string;
 
@@ -36,24 +30,8 @@ after(async () => {
   rmSync(cwd, { recursive: true, force: true });
 });
 
-/** `./sluice …` on a terminal of a hundred columns. */
-function onTerminal(args: string, nats = `--nats ${stage.nats.url}`) {
-  const line = `stty cols 100; exec ${launcher} ${args} ${nats}`;
-  // With CI set the spinner would take the terminal for none.
-  const { NATS_URL: _, NO_COLOR: __, CI: ___, ...env } = process.env;
-  const child = spawn(PTY, ["-qec", line, "/dev/null"], { cwd, env: { ...env, TERM: "xterm" } });
-  let shown = "";
-  child.stdout.on("data", (chunk) => (shown += chunk));
-  const ended = once(child, "close");
-  return {
-    shown: () => shown,
-    type: (text: string) => child.stdin.write(text),
-    exitCode: async () => {
-      await inTime(`the end of ${args}`, ended);
-      return child.exitCode;
-    },
-  };
-}
+/** `./sluice …` on a terminal, with the stage's NATS. */
+const onTerminal = (args: string, nats = `--nats ${stage.nats.url}`) => startOn(`${args} ${nats}`, cwd);
 
 // The spinner brings a signal handler of its own, which must not end the process before it has said goodbye.
 test("Ctrl-C beside the spinner ends watch well and ask with 130", { skip }, async () => {

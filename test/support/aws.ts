@@ -34,6 +34,12 @@ export interface Played {
   readonly rules: Record<string, Answer>;
   /** Answers of DynamoDB by action, in place of the real part's. */
   readonly dynamodb: Record<string, Answer>;
+  /** Answers of ECS by action. */
+  readonly ecs: Record<string, Answer>;
+  /** What IAM decides about a role (SimulatePrincipalPolicy), by the role's ARN; `allowed` of others. */
+  readonly decisions: Record<string, string>;
+  /** What a bucket is asked for by a word in its query, such as `lifecycle`, as XML; it has none of what is not here. */
+  readonly s3: Record<string, string>;
   /** Answers of DescribeSecret by id. */
   readonly secrets: Record<string, Answer>;
   /** How far AWS's clock is ahead of ours, in milliseconds. */
@@ -49,7 +55,8 @@ export interface PlayedAws extends AsyncDisposable {
 }
 
 /**
- * All of AWS at one endpoint. CloudFormation, CloudWatch Logs, Lambda, EventBridge and Secrets Manager answer in the
+ * All of AWS at one endpoint. CloudFormation, CloudWatch Logs, ECS, IAM, Lambda, EventBridge, Secrets Manager
+ * and what a bucket is asked about itself answer in the
  * forms of their API references; requests to DynamoDB, SQS and S3 go to a local host's parts.
  */
 export async function playAws(parts: { dynamodb: string; sqs: string }): Promise<PlayedAws> {
@@ -61,6 +68,9 @@ export async function playAws(parts: { dynamodb: string; sqs: string }): Promise
     concurrency: {},
     rules: {},
     dynamodb: {},
+    ecs: {},
+    decisions: {},
+    s3: {},
     secrets: {},
     aheadMs: 0,
     refused: new Set(),
@@ -109,10 +119,12 @@ async function answerTo(
   if (service.startsWith("DynamoDB") && action in played.dynamodb) return json(played.dynamodb[action]);
   if (service.startsWith("DynamoDB")) return pass(parts.dynamodb, request, body);
   if (service === "AmazonSQS") return pass(parts.sqs, request, body);
-  if (service !== "") return json(jsonAnswer(played, action, body));
+  if (service !== "") return json(jsonAnswer(played, service, action, body));
   const path = new URL(request.url ?? "/", "http://aws").pathname;
   if (path.startsWith("/2015-03-31/") || path.startsWith("/2019-09-30/")) return lambda(played, path);
-  if (request.method === "POST" && path === "/") return cloudFormation(played, body.toString());
+  if (request.method === "POST" && path === "/") return query(played, new URLSearchParams(body.toString()));
+  const asked = BUCKET_HAS.find(([word]) => new URLSearchParams(request.url?.split("?")[1]).has(word));
+  if (asked !== undefined) return bucketHas(played, asked);
   return pass(parts.sqs, request, body); // the same server is S3
 }
 
@@ -139,10 +151,11 @@ const named = z.looseObject({
   nextToken: z.string().optional(),
 });
 
-function jsonAnswer(played: Played, action: string, body: Buffer): Answer {
+function jsonAnswer(played: Played, service: string, action: string, body: Buffer): Answer {
   const input = named.parse(JSON.parse(body.toString()));
   if (action === "DescribeRule") return played.rules[input.Name];
   if (action === "DescribeSecret") return played.secrets[input.SecretId];
+  if (service.startsWith("AmazonEC2ContainerService")) return played.ecs[action];
   if (action === "FilterLogEvents") return filterLogEvents(played, input);
   throw new Error(`nobody plays ${action}`);
 }
@@ -179,10 +192,38 @@ function lambda(played: Played, path: string): Reply {
 }
 
 /** CloudFormation's answers, or its errors (API reference, DescribeStacks and ListStackResources). */
-function cloudFormation({ stacks, refused }: Played, body: string): Reply {
-  const form = new URLSearchParams(body);
-  if (refused.has(form.get("Action") ?? ""))
-    return queryFailure(403, "AccessDenied", "you are not allowed to do this");
+/** What a bucket can be asked for, and the error when it has none (Amazon S3 API Reference, List of error codes). */
+const BUCKET_HAS = [
+  ["encryption", "ServerSideEncryptionConfigurationNotFoundError"],
+  ["publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"],
+  ["lifecycle", "NoSuchLifecycleConfiguration"],
+] as const;
+
+function bucketHas({ s3, refused }: Played, [word, none]: readonly [string, string]): Reply {
+  const code = refused.has(word) ? "AccessDenied" : none;
+  const text = refused.has(word) ? undefined : s3[word];
+  if (text !== undefined) return xml(200, text);
+  return xml(
+    refused.has(word) ? 403 : 404,
+    `<Error><Code>${code}</Code><Message>it is refused</Message></Error>`,
+  );
+}
+
+/** The services that speak AWS's query protocol. */
+function query(played: Played, form: URLSearchParams): Reply {
+  const action = form.get("Action") ?? "";
+  if (played.refused.has(action)) return queryFailure(403, "AccessDenied", "you are not allowed to do this");
+  if (action !== "SimulatePrincipalPolicy") return cloudFormation(played, form);
+  const [name, resource] = [form.get("ActionNames.member.1"), form.get("ResourceArns.member.1")];
+  const decision = played.decisions[form.get("PolicySourceArn") ?? ""] ?? "allowed";
+  const result = `<member><EvalActionName>${name}</EvalActionName><EvalResourceName>${resource}</EvalResourceName><EvalDecision>${decision}</EvalDecision></member>`;
+  return xml(
+    200,
+    `<SimulatePrincipalPolicyResponse><SimulatePrincipalPolicyResult><EvaluationResults>${result}</EvaluationResults></SimulatePrincipalPolicyResult></SimulatePrincipalPolicyResponse>`,
+  );
+}
+
+function cloudFormation({ stacks }: Played, form: URLSearchParams): Reply {
   const name = form.get("StackName") ?? "";
   const stack = stacks[name];
   if (stack === undefined)
