@@ -1,4 +1,4 @@
-import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
@@ -117,7 +117,7 @@ async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
     sourcesContent: false,
     legalComments: "none",
     banner: { js: MODULE_BANNER },
-    plugins: [sluiceModules(options, root)],
+    plugins: [sluiceModules(options, root), zodOfStarts(root)],
     logLevel: "silent",
   });
   for (const { path, contents } of result.outputFiles) {
@@ -126,7 +126,7 @@ async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
     await writeFile(file, contents);
   }
   return Object.keys(result.metafile.inputs)
-    .filter((path) => !path.startsWith(`${NAMESPACE}:`) && !path.includes("node_modules/"))
+    .filter((path) => !path.startsWith(NAMESPACE) && !path.includes("node_modules/"))
     .map((path) => resolve(root, path));
 }
 
@@ -145,6 +145,31 @@ function sluiceModules(options: BundleOptions, root: string): Plugin {
         contents: agentsModule(options.agentFiles),
         loader: "js",
         resolveDir: root,
+      }));
+    },
+  };
+}
+
+/**
+ * The zod of our own code (shared/zod.ts) is a copy beside that of agents: esbuild puts a file that both import into one
+ * part, with all that either uses of it, and a start would load every language's texts because an agent might.
+ */
+function zodOfStarts(root: string): Plugin {
+  const namespace = `${NAMESPACE}-zod`;
+  const folder = join(root, "node_modules", "zod");
+  const copy = (file: string) => ({ path: relative(folder, file), namespace, sideEffects: false });
+  return {
+    name: namespace,
+    setup(of) {
+      of.onResolve({ filter: /^zod\// }, async ({ path, importer, kind, resolveDir }) => {
+        if (importer !== join(root, "shared", "zod.ts")) return undefined;
+        return copy((await of.resolve(path, { kind, resolveDir })).path);
+      });
+      of.onResolve({ filter: /^\./, namespace }, ({ path, importer }) =>
+        copy(join(folder, dirname(importer), path)),
+      );
+      of.onLoad({ filter: /./, namespace }, async ({ path }) => ({
+        contents: await readFile(join(folder, path), "utf8"),
       }));
     },
   };

@@ -1,5 +1,5 @@
-import { en } from "zod/locales";
 import * as z from "zod/mini";
+import en from "zod/v4/locales/en.js";
 
 /**
  * zod as functions use it: the same schemas as functions instead of methods, so that a bundle carries only what it uses,
@@ -9,6 +9,7 @@ import * as z from "zod/mini";
 z.config(en());
 
 export * from "zod/mini";
+export { $ZodType } from "zod/v4/core";
 
 /**
  * A schema that is built when it is first asked for: a start builds none that its function does not need.

@@ -1,4 +1,3 @@
-import { $ZodType } from "zod/v4/core";
 import type { Message } from "../wire/index.ts";
 import * as z from "../zod.ts";
 
@@ -18,11 +17,11 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(["string", "enum", "literal", "t
 const SCALAR_TYPES: ReadonlySet<string> = new Set(["number", "bigint", "boolean", "date", "null"]);
 
 /** Whether what a schema takes is of one of these types, whatever is wrapped around it. */
-function takes(types: ReadonlySet<string>, schema: $ZodType): boolean {
+function takes(types: ReadonlySet<string>, schema: z.$ZodType): boolean {
   const { def } = schema._zod;
   if (types.has(def.type)) return true;
-  if ("innerType" in def && def.innerType instanceof $ZodType) return takes(types, def.innerType);
-  if ("in" in def && def.in instanceof $ZodType) return takes(types, def.in);
+  if ("innerType" in def && def.innerType instanceof z.$ZodType) return takes(types, def.innerType);
+  if ("in" in def && def.in instanceof z.$ZodType) return takes(types, def.in);
   return false;
 }
 
@@ -31,7 +30,7 @@ export function textOf(message: Message): string {
   return message.parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n");
 }
 
-function candidate(schema: $ZodType, message: Message): { value: unknown; note: string } {
+function candidate(schema: z.$ZodType, message: Message): { value: unknown; note: string } {
   const text = textOf(message);
   if (takes(TEXT_TYPES, schema)) return { value: text, note: "" };
   const data = message.parts.find((part) => "data" in part);
@@ -48,7 +47,7 @@ function candidate(schema: $ZodType, message: Message): { value: unknown; note: 
  * What a skill's `input` schema makes of a message (docs/agents.md): for a string schema the text, otherwise the
  * first data part, or the text parsed as JSON.
  */
-export async function readInput(schema: $ZodType, message: Message): Promise<Input> {
+export async function readInput(schema: z.$ZodType, message: Message): Promise<Input> {
   const { value, note } = candidate(schema, message);
   let parsed: z.core.util.SafeParseResult<unknown>;
   try {

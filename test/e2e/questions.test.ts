@@ -77,6 +77,18 @@ test("a denial ends it, and so does a cancel while it waits", async () => {
   ]);
 });
 
+test("a question and an answer may be large, and what was asked is told again", async () => {
+  const wall = "w".repeat(40_000);
+  const task = await sluice.peer.ask("acme-asker", { a2a: wall, channelRef: "asker" });
+  await told(task, "2 status INPUT_REQUIRED");
+  await sluice.peer.control("acme-asker", task.taskId, "status", 3);
+  const [, asked, again] = await told(task, "3 status INPUT_REQUIRED");
+  assert.ok(asked?.endsWith(`Which colour for the ${wall}?`));
+  assert.equal(again?.slice(1), asked?.slice(1));
+  assert.equal((await command("reply", task.taskId, "m".repeat(40_000)).finished).code, 1);
+  await told(task, "5 status INPUT_REQUIRED");
+});
+
 test("a question outlives the host", async () => {
   const task = await asked();
   await sluice.stopHost();

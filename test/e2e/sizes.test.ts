@@ -6,6 +6,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { getObject } from "../../shared/nats/index.ts";
 import { type ArtifactRef, taskMessage } from "../../shared/wire/index.ts";
 import { SENDER, type Sluice, startSluice } from "../support/sluice.ts";
+import { until } from "../support/until.ts";
 
 const MAKER = "acme-maker";
 /** What a standard server takes at the most, headers included (NATS docs: max_payload). */
@@ -68,6 +69,24 @@ describe("large messages, results and artifacts", () => {
 
     const over = make(room + 1, "msg_largesu");
     await assert.rejects(sluice.peer.publish(over.subject, over.msgId, over.body));
+  });
+
+  test("a task that is sent again once it is over is answered by what is stored", async () => {
+    const data = { character: "x", count: 100_000 };
+    const asked = await sluice.peer.ask(MAKER, {
+      channelRef: "maker",
+      skillId: "text",
+      a2a: { parts: [{ data }] },
+    });
+    const events = await sluice.peer.outcome(asked.taskId);
+    assert.equal(events.at(-1)?.event.content.length, data.count);
+    await sluice.peer.publish(asked.subject, `${asked.msgId}-again`, asked.body);
+    const jsm = await jetstreamManager(sluice.peer.nc);
+    await until("it is decided", async () => {
+      const { num_pending, num_ack_pending } = await jsm.consumers.info("A2A_TASKS", `a2a_tasks_${MAKER}`);
+      return num_pending + num_ack_pending === 0;
+    });
+    assert.deepEqual(await sluice.peer.events(asked.taskId), events);
   });
 
   test("an artifact of 2 MB comes back whole", async () => {

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
+import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
+import { LINE, SLOTS_KEY, slotsPartition } from "../../shared/tasks/slots.ts";
 import { type Sluice, startSluice } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
 
@@ -15,11 +19,14 @@ const TASKS = 20;
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-slots-"));
 let sluice: Sluice;
+let client: DynamoDBDocumentClient;
 before(async () => {
   sluice = await startSluice();
+  client = DynamoDBDocumentClient.from(new DynamoDBClient(awsSettings(sluice.host.endpoints.dynamodb)));
   await ensureStreams(await jetstreamManager(sluice.peer.nc));
 });
 after(async () => {
+  client.destroy();
   await sluice.stop();
   rmSync(folder, { recursive: true });
 });
@@ -47,6 +54,44 @@ test("an agent with two slots works on twenty tasks, never on three at once", as
   assert.equal(most, 2);
 });
 
+test("a task that is cancelled gives up its slot, or its place in the line", async () => {
+  const file = join(folder, "cancelled");
+  const { peer } = sluice;
+  const store = dynamoStore({ client, table: sluice.host.tableName });
+  const ask = (workMs: number) =>
+    peer.ask(NARROW, { channelRef: "narrow", a2a: { parts: [{ data: { file, workMs } }] } });
+  const cancelled = async ({ taskId }: { taskId: string }) => {
+    await peer.control(NARROW, taskId, "cancel", 2);
+    assert.equal((await peer.outcome(taskId)).at(-1)?.event.state, "TASK_STATE_CANCELED");
+  };
+  const running = await Promise.all([ask(30_000), ask(30_000)]);
+  const begun = () => existsSync(file) && readFileSync(file, "utf8").split("begin").length - 1;
+  await until("both run", () => begun() === 2);
+  const [left, goesOn] = await Promise.all([ask(0), ask(0)]);
+  for (const { taskId } of [left, goesOn])
+    await until("it stands in line", async () => (await store.head(taskId))?.queued !== undefined);
+  await cancelled(left);
+  for (const task of running) await cancelled(task);
+  assert.equal((await peer.outcome(goesOn.taskId)).at(-1)?.event.state, "TASK_STATE_COMPLETED");
+});
+
+test("a place in the line whose task is gone is cleared away by sweep", async () => {
+  const TableName = sluice.host.tableName;
+  const pk = slotsPartition(NARROW);
+  const one = { ":one": 1 };
+  const count = { UpdateExpression: "ADD queued :one", ExpressionAttributeValues: one };
+  await client.send(
+    new TransactWriteCommand({
+      TransactItems: [
+        { Put: { TableName, Item: { pk, sk: `${LINE}left`, taskId: "task_gone" } } },
+        { Update: { TableName, Key: { pk, sk: SLOTS_KEY }, ...count } },
+      ],
+    }),
+  );
+  const store = dynamoStore({ client, table: TableName });
+  await until("nobody waits", async () => (await store.slots(NARROW)).queued === 0);
+});
+
 test("it has a work function and a queue of its own, and a hint that lies in the others' queue gets there", async () => {
   const { host, peer, lines } = sluice;
   const pidsOf = (name: string) => host.functions().find((of) => of.name === name)?.pids.length ?? 0;
@@ -57,10 +102,10 @@ test("it has a work function and a queue of its own, and a hint that lies in the
     channelRef: "narrow",
     a2a: { parts: [{ data: { file: join(folder, "other"), workMs: 50 } }] },
   });
-  const client = new SQSClient(awsSettings(host.endpoints.sqs));
+  const sqs = new SQSClient(awsSettings(host.endpoints.sqs));
   const hint = JSON.stringify({ taskId: "task_nobody", epoch: 0, beat: 0, to: NARROW });
-  await client.send(new SendMessageCommand({ QueueUrl: host.queueUrls.work, MessageBody: hint }));
-  client.destroy();
+  await sqs.send(new SendMessageCommand({ QueueUrl: host.queueUrls.work, MessageBody: hint }));
+  sqs.destroy();
   const events = await peer.outcome(taskId);
   assert.equal(events.at(-1)?.event.state, "TASK_STATE_COMPLETED");
   await until("the others' function", () => pidsOf("work") > 0);

@@ -9,6 +9,8 @@ import { promisify } from "node:util";
 import { bundleFunctions, FUNCTION_NAMES, ROOT } from "../../infra/bundle.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
+import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
+import { writeClients } from "../bench/cold/clients.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "sluice-bundle-"));
 after(() => rmSync(scratch, { recursive: true }));
@@ -101,6 +103,22 @@ test("what an agent imports when it needs it is in the bundle, and a start does 
     [],
   );
 });
+
+/** Of what a start loads: how much more it may be than the clients of AWS and NATS that it loads alone. */
+const BESIDE_CLIENTS = 1.5;
+
+for (const name of FUNCTION_NAMES)
+  test(`what a start of ${name} loads is at most ${BESIDE_CLIENTS} times the clients in it, and no zod with methods`, async () => {
+    const folder = bundles.folders[name];
+    const clients = join(scratch, "clients", name);
+    await writeClients(`${name}/handler.ts`, clients);
+    assert.ok(sizesOf(folder).atStart <= BESIDE_CLIENTS * sizesOf(clients).atStart);
+    const maps = startFiles(folder).map((file) => readFileSync(join(folder, `${file}.map`), "utf8"));
+    assert.deepEqual(
+      maps.filter((map) => map.includes("zod/v4/classic/")),
+      [],
+    );
+  });
 
 test("the inputs are our own files", () => {
   assert.ok(bundles.inputs.includes(join(agentsDir, "digest.ts")));

@@ -8,23 +8,34 @@ import { callerOf, type Running } from "./proxy/callers.ts";
 /** The variable that names the file to which end-to-end runs add what functions ask AWS for (test/infra/record.ts). */
 export const SEEN_CALLS_FILE = "SLUICE_SEEN_CALLS_FILE";
 
-/**
- * For a host's option `route`: lets everything pass, and notes which function asks for what, a line each: its name, a
- * tab, the call.
- *
- * @param running the functions' processes, asked for at each new connection
- */
-export function noteCalls(file: string, running: () => Running): (real: Endpoints) => Promise<Endpoints> {
+/** A request as it came, and what it was for: of S3 the method. */
+export interface Came extends Pick<Seen, "service" | "operation" | "path"> {
+  readonly body: Buffer;
+}
+
+/** What notes in a file which function asks for what, a line each, once: its name, a tab, the call. Others are not noted. */
+export function callNoter(file: string): (name: string | undefined, came: Came) => void {
   const known = new Set<string>();
-  const note = (socket: Socket, seen: Seen) => {
-    const name = nameAt(socket, running);
-    for (const call of name === undefined ? [] : callsIn(seen)) {
+  return (name, { service, operation, path, body: bytes }) => {
+    if (name === undefined) return;
+    const body: unknown = service === "s3" ? {} : JSON.parse(bytes.toString());
+    for (const call of callsIn({ service, operation, path, body })) {
       const line = `${name}\t${call}\n`;
       if (known.has(line)) continue;
       known.add(line);
       appendFileSync(file, line);
     }
   };
+}
+
+/**
+ * For a host's option `route`: lets everything pass, and notes it ({@link callNoter}).
+ *
+ * @param running the functions' processes, asked for at each new connection
+ */
+export function noteCalls(file: string, running: () => Running): (real: Endpoints) => Promise<Endpoints> {
+  const noted = callNoter(file);
+  const note = (socket: Socket, came: Came) => noted(nameAt(socket, running), came);
   return async (real) => ({
     ...real,
     dynamodb: await startNoting("dynamodb", real.dynamodb, note),
@@ -47,13 +58,13 @@ function nameAt(socket: Socket, running: () => Running): string | undefined {
 async function startNoting(
   service: Seen["service"],
   target: string,
-  note: (socket: Socket, seen: Seen) => void,
+  note: (socket: Socket, came: Came) => void,
 ): Promise<string> {
   const server = createServer(async (request, response) => {
     const { method = "GET", url: path = "/", headers, socket } = request;
     const body = await read(request);
     const operation = String(headers["x-amz-target"] ?? `.${method}`).split(".")[1] ?? "";
-    note(socket, { service, operation, path, body: service === "s3" ? {} : JSON.parse(body.toString()) });
+    note(socket, { service, operation, path, body });
     const outgoing = send(
       target + path,
       { method, headers: { ...headers, "content-length": body.byteLength } },

@@ -23,8 +23,13 @@ export function sizesOf(codeDir: string): Sizes {
   return {
     all: sum(files.map((file) => read(file).byteLength)),
     zipped: sum(files.map((file) => gzipSync(read(file)).byteLength)),
-    atStart: sum(importedBy("index.mjs", codeDir).map((file) => read(file).byteLength)),
+    atStart: sum(startFiles(codeDir).map((file) => read(file).byteLength)),
   };
+}
+
+/** The files of a bundle that are imported before the first invocation. */
+export function startFiles(codeDir: string): string[] {
+  return importedBy("index.mjs", codeDir);
 }
 
 /** A file and what it imports at once, in turn. */

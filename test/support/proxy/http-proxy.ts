@@ -1,10 +1,11 @@
 import { Agent, createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import type { Socket } from "node:net";
+import type { Came } from "../seen-calls.ts";
 import { awsWrite, type Write } from "./aws-writes.ts";
 import type { Part, Point, Refusal, Verdict } from "./points.ts";
 
 export interface HttpProxyOptions {
-  readonly part: Part;
+  readonly part: Exclude<Part, "nats">;
   /** The real part's URL. */
   readonly target: string;
   /** The point that a write is. */
@@ -17,6 +18,8 @@ export interface HttpProxyOptions {
   readonly after: (point: Point, refused: boolean) => Promise<Verdict>;
   /** Asked about a request that only reads. */
   readonly read: (part: Part, kind: string) => Promise<Verdict>;
+  /** Told of every request. */
+  readonly came?: (came: Came, socket: Socket) => void;
 }
 
 /** What stands before a part and can be made to look as if the part were out of reach. */
@@ -79,6 +82,10 @@ async function handle(
   const { method = "GET", url: path = "/" } = request;
   const header = request.headers["x-amz-target"];
   const operation = typeof header === "string" ? header : undefined;
+  options.came?.(
+    { service: options.part, operation: operation?.split(".")[1] ?? method, path, body },
+    socket,
+  );
   const write = awsWrite(options.part, { method, path, target: operation, body });
   const forward = () => forwardTo(target, agent, request, body);
   if (write === undefined) {

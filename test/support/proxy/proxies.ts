@@ -1,11 +1,16 @@
 import type { Socket } from "node:net";
 import type { Endpoints } from "../../../infra/local/host.ts";
+import { type Came, callNoter, SEEN_CALLS_FILE } from "../seen-calls.ts";
 import type { Write } from "./aws-writes.ts";
 import { callerOf, type Running } from "./callers.ts";
 import { type PartProxy, startHttpProxy } from "./http-proxy.ts";
 import { startNatsProxy } from "./nats-proxy.ts";
 import type { NatsWrite } from "./nats-writes.ts";
 import { type Part, type Point, Points } from "./points.ts";
+
+const seenFile = process.env[SEEN_CALLS_FILE];
+/** Notes what functions ask AWS for, where that is recorded (test/infra/record.ts). */
+const noted = seenFile === undefined ? undefined : callNoter(seenFile);
 
 interface Origin {
   readonly body: Buffer;
@@ -39,11 +44,20 @@ export class Proxies {
     const before = (point: Point) => points.before(point);
     const after = (point: Point, refused: boolean) => points.after(point, refused);
     const read = (part: Part, kind: string) => points.read(part, kind);
+    const came = noted && ((of: Came, socket: Socket) => noted(this.#callerAt(socket)?.name, of));
     for (const part of ["dynamodb", "sqs", "s3"] as const) {
       const pointOf = (of: Part, write: Write, origin: Origin) => this.#awsPoint(of, write, origin);
       this.#proxies.set(
         part,
-        await startHttpProxy({ part, target: real[part], pointOf, before, after, read }),
+        await startHttpProxy({
+          part,
+          target: real[part],
+          pointOf,
+          before,
+          after,
+          read,
+          ...(came && { came }),
+        }),
       );
     }
     const nats = await startNatsProxy({
