@@ -26,11 +26,6 @@ const deps = {
 
 watchStrays(wiring.telemetry);
 
-// A function of one agent needs it for its first task, and Lambda lends a start more of a processor than an invocation
-// has. What is wrong with it is said when a task asks for it.
-const [only, ...further] = agents;
-if (further.length === 0) await only?.load().catch(() => undefined);
-
 let guarded = false;
 /** Agents' code runs only when a task has come for it: a start need not wait for the guard's thread. */
 function guard(): void {
