@@ -3,7 +3,9 @@ import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
+import type { Command } from "commander";
 import * as z from "zod";
+import { program } from "../../cli/main.ts";
 import { ROOT } from "../../infra/bundle.ts";
 import { RUNBOOKS } from "../../infra/observability/alarms.ts";
 import { SAVED_QUERIES } from "../../infra/observability/queries.ts";
@@ -167,8 +169,27 @@ test("whatever the runbooks name in code's letters is there: metrics, alarms, fi
     ...rowsOf("Alarms").map(([name]) => plain(name)),
   ]);
   for (const [name, text] of runbooks)
-    for (const word of words(text)) assert.ok(known.has(word), `docs/runbooks/${name}.md: ${word}`);
+    for (const word of words(text))
+      assert.ok(known.has(word) || isCommandLine(word), `docs/runbooks/${name}.md: ${word}`);
 });
+
+/** Whether it is a command line of ours, with verbs and options that there are. */
+function isCommandLine(text: string): boolean {
+  const [name, ...parts] = text.split(" ");
+  const [verb, of] = [
+    parts.filter((part) => !part.startsWith("-")),
+    parts.filter((part) => part.startsWith("-")),
+  ];
+  const command = verb.reduce<Command | undefined>(
+    (at, part) => at?.commands.find((each) => each.name() === part),
+    program(),
+  );
+  return (
+    name === "./sluice" &&
+    command !== undefined &&
+    of.every((each) => command.options.some(({ long }) => long === each))
+  );
+}
 
 test("whatever any page names like a metric or an alarm of ours is one", () => {
   const pages = readdirSync(join(ROOT, "docs"), { encoding: "utf8" }).filter((name) => name.endsWith(".md"));
