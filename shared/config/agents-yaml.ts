@@ -137,12 +137,23 @@ function hostAgents(
     if (reading.function !== undefined) functions.set(agent.id, reading.function);
     return reading.hosted ?? [];
   });
+  findings.push(...sharedRuntimes(hosted));
   if (functions.size > MAX_OWN_FUNCTIONS)
     findings.push({
       path: ["agents"],
       message: `expected at most ${MAX_OWN_FUNCTIONS} agents with a function of their own, got ${functions.size}`,
     });
   return { hosted, functions, findings };
+}
+
+/** Ids are made safe for NATS, so that two may become one (docs/wire.md, agent id): each would take the other's tasks. */
+function sharedRuntimes(hosted: readonly HostedAgent[]): Finding[] {
+  return hosted.flatMap(({ id, runtime }, at) => {
+    const first = hosted.slice(0, at).find((of) => of.runtime === runtime);
+    if (first === undefined) return [];
+    const message = `expected agents whose ids on NATS differ, got ${runtime} for ${first.id} and ${id}: rename one`;
+    return [{ path: ["agents", id], message }];
+  });
 }
 
 function unknownAgent(id: string, agents: readonly Agent[]): Finding {

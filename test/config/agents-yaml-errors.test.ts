@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { complaint, policyOf } from "./support/agents-yaml.ts";
+import { agent, complaint, policyOf } from "./support/agents-yaml.ts";
 
 /** Ten levels of ten aliases each. */
 function aliasBomb(): string {
@@ -208,3 +208,9 @@ test("names that every object has are fields like any other", () => {
       new RegExp(`^agents\\.yaml:4: agents\\.support\\.${field}: unknown field`),
     );
 });
+
+test("two agents whose ids become one on NATS", () =>
+  assert.equal(
+    complaint("deployment: a\nagents:\n  b--c: {}", [agent("b--c"), agent("b-c")]),
+    "agents.yaml:2: agents.b-c: expected agents whose ids on NATS differ, got a-b-c for b--c and b-c: rename one",
+  ));
