@@ -63,18 +63,20 @@ export async function openNats(where: Where): Promise<NatsConnection> {
   } catch (cause) {
     if (!(cause instanceof NatsError)) throw cause;
     if (cause.code === "nats_credentials") throw new CliError(EXIT.usage, cause.message, { cause });
-    const advice =
-      cause.code === "nats_refused"
-        ? "check --creds"
-        : "start Sluice with `npm start`, or name a server with --nats";
     throw new CliError(
       EXIT.unreachable,
-      `cannot reach NATS at ${servers.join(", ")}: ${why(cause)}; ${advice}`,
-      {
-        cause,
-      },
+      `cannot reach NATS at ${servers.join(", ")}: ${why(cause)}; ${adviceOn(cause)}`,
+      { cause },
     );
   }
+}
+
+function adviceOn(error: NatsError): string {
+  if (error.code === "nats_refused") return "check --creds";
+  // OpenSSL's and Node's words for a certificate that is not trusted, has expired, or is another server's.
+  if (/certificate|altnames/i.test(why(error)))
+    return "--ca (nats.tls.ca of agents.yaml) names the PEM file of the authority that signed the server's";
+  return "start Sluice with `npm start`, or name a server with --nats";
 }
 
 function why(error: NatsError): string {
@@ -82,6 +84,14 @@ function why(error: NatsError): string {
 }
 
 function readPem(path: string): string {
+  const text = readText(path);
+  // Node trusts nobody by a text without a certificate, and does not say why (Node.js: tls.createSecureContext, ca).
+  if (!text.includes("-----BEGIN CERTIFICATE-----"))
+    throw new CliError(EXIT.usage, `--ca ${path}: expected certificates as PEM text`);
+  return text;
+}
+
+function readText(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {

@@ -2,16 +2,14 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type App, Errors } from "aws-cdk-lib";
+import { Errors } from "aws-cdk-lib";
 import type { BuildFailure } from "esbuild";
 import { readAgentsYaml, readIfThere } from "../shared/config/agents-yaml.ts";
-import { stageName } from "../shared/config/cloud.ts";
-import { ConfigError, shapeOf } from "../shared/config/config-error.ts";
+import { ConfigError } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
-import { readServerUrls } from "../shared/config/server-urls.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
-import { CONTEXT } from "./context.ts";
+import { CONTEXT, readContext } from "./context.ts";
 import { SluiceStack, stackName } from "./stack.ts";
 import { forgetRecord, writeRecord } from "./synth-record.ts";
 
@@ -21,17 +19,18 @@ import { forgetRecord, writeRecord } from "./synth-record.ts";
 async function main(): Promise<void> {
   const app = checkedApp();
   await forgetRecord(app.outdir);
-  const agentsDir = resolve(ROOT, contextText(app, CONTEXT.agents) ?? "agents");
-  const agentsYaml = resolve(ROOT, contextText(app, CONTEXT.config) ?? "agents.yaml");
+  const context = readContext((key): unknown => app.node.tryGetContext(key));
+  const agentsDir = resolve(ROOT, context.agents ?? "agents");
+  const agentsYaml = resolve(ROOT, context.config ?? "agents.yaml");
+  const { stage, natsServers, natsCredentials } = context;
   const nats = {
-    servers: checkedServers(contextText(app, CONTEXT.natsServers)),
-    credentials: contextText(app, CONTEXT.natsCredentials),
+    ...(natsServers !== undefined && { servers: natsServers }),
+    ...(natsCredentials !== undefined && { credentials: natsCredentials }),
   };
   // The usual file may be missing; whoever names another means it.
   if (agentsYaml !== join(ROOT, "agents.yaml") && !existsSync(agentsYaml))
     throw new ConfigError(`context ${CONTEXT.config}: expected a file, there is none at ${agentsYaml}`);
   const read: string[] = [];
-  const stage = checkedStage(contextText(app, CONTEXT.stage));
   const { deployment, cloud, functions } = readAgentsYaml(agentsYaml, await loadAgents(agentsDir), (path) => {
     read.push(path);
     return readIfThere(path);
@@ -47,7 +46,7 @@ async function main(): Promise<void> {
       ownFunctions,
       outDir,
     });
-    const bridge = contextText(app, CONTEXT.bridge) === "lambda" ? "lambda" : cloud.bridge;
+    const bridge = context.bridge ?? cloud.bridge;
     const staged = { ...cloud, bridge, ...(stage !== undefined && { stage }) };
     const name = stackName(deployment.deployment, staged.stage);
     new SluiceStack(app, name, { deployment, cloud: staged, functions, bundles, nats });
@@ -56,7 +55,7 @@ async function main(): Promise<void> {
     // command line knew is nothing that a later synthesis could compare with.
     if (
       process.exitCode !== undefined ||
-      [stage, nats.servers, nats.credentials].some((of) => of !== undefined)
+      [stage, natsServers, natsCredentials].some((of) => of !== undefined)
     )
       return;
     const sources = { agentsDir, agentsYaml, agentFiles: files, inputs: [...inputs, ...read] };
@@ -64,25 +63,6 @@ async function main(): Promise<void> {
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
-}
-
-function checkedStage(text: string | undefined): string | undefined {
-  const read = stageName.optional().safeParse(text);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new ConfigError(`context ${CONTEXT.stage}: ${issue?.message}, got ${shapeOf(text)}`);
-}
-
-function checkedServers(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const read = readServerUrls(text);
-  if ("wrong" in read) throw new ConfigError(`context ${CONTEXT.natsServers}: ${read.wrong}`);
-  return read.urls.join(",");
-}
-
-function contextText(app: App, key: string): string | undefined {
-  const value: unknown = app.node.tryGetContext(key);
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {

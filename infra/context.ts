@@ -1,3 +1,9 @@
+import * as z from "zod";
+import { stageName } from "../shared/config/cloud.ts";
+import { ConfigError, shapeOf } from "../shared/config/config-error.ts";
+import { credentials } from "../shared/config/deployment.ts";
+import { readServerUrls } from "../shared/config/server-urls.ts";
+
 /** The app's context keys. */
 export const CONTEXT = {
   agents: "agents",
@@ -44,3 +50,38 @@ export const CONTEXT_OPTIONS: Readonly<Record<keyof typeof CONTEXT, ContextOptio
     meaning: "Who they are there, in the form of `nats.credentials`.",
   },
 };
+
+const text = z.string("expected a text").min(1, "expected a text that is not empty");
+const servers = text.transform((urls, context) => {
+  const read = readServerUrls(urls);
+  if ("urls" in read) return read.urls.join(",");
+  context.addIssue({ code: "custom", message: read.wrong });
+  return z.NEVER;
+});
+
+/** What each of them may be: `undefined` where it is not given. */
+const given = z.object({
+  agents: text.optional(),
+  config: text.optional(),
+  stage: text.pipe(stageName).optional(),
+  bridge: z.literal("lambda", "expected lambda").optional(),
+  natsServers: servers.optional(),
+  natsCredentials: text.pipe(credentials).optional(),
+});
+
+/**
+ * Reads the context. An empty value is refused as well: it comes of a variable that is not set, and
+ * `-c stage=$STAGE` must not change the stage `main` then.
+ *
+ * @param inContext what CDK has under a key
+ * @throws ConfigError that names each key that is not as expected, and never its value, which may be a secret
+ */
+export function readContext(inContext: (key: string) => unknown): z.output<typeof given> {
+  const values = Object.fromEntries(Object.values(CONTEXT).map((key) => [key, inContext(key)]));
+  const read = given.safeParse(values);
+  if (read.success) return read.data;
+  const told = read.error.issues.map(
+    ({ path: [key], message }) => `context ${String(key)}: ${message}, got ${shapeOf(values[String(key)])}`,
+  );
+  throw new ConfigError(told.join("\n"));
+}

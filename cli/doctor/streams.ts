@@ -1,10 +1,12 @@
 import {
   AckPolicy,
   type ConsumerInfo,
+  DiscardPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamManager,
   type StreamConfig,
+  type StreamInfo,
 } from "@nats-io/jetstream";
 import type { Timing } from "../../shared/config/timing.ts";
 import {
@@ -52,10 +54,30 @@ async function checkStream(
   const lacking = (settings.subjects ?? []).filter((subject) => !config.subjects.includes(subject));
   if (lacking.length > 0)
     return wrong(part, `does not take ${lacking.join(", ")}`, `add the subject: nats stream edit ${name}`);
+  const bound = fullAt(info);
+  if (bound !== undefined)
+    return wrong(
+      part,
+      `is full, and takes nothing more: ${bound}`,
+      `raise the bound, or delete what nobody needs: nats stream edit ${name}, nats stream purge ${name}`,
+    );
   const drift = driftOf({ ...config }, settings);
   if (drift !== undefined)
     return warning(part, `differs: ${drift}`, "set it back (nats stream edit), if it was not meant");
   return ok(part, `as documented, ${countText(state.messages, "message")}`);
+}
+
+/** A stream that has this share of its bytes may refuse the next message, which may be large. */
+const NEARLY_FULL = 0.99;
+
+/** The bound at which a stream refuses messages (wire.md §3: `discard: new`); nothing when it has room. */
+function fullAt({ config, state }: StreamInfo): string | undefined {
+  if (config.discard !== DiscardPolicy.New) return undefined;
+  if (config.max_msgs >= 0 && state.messages >= config.max_msgs)
+    return `it has ${state.messages} of max_msgs ${config.max_msgs}`;
+  if (config.max_bytes >= 0 && state.bytes >= config.max_bytes * NEARLY_FULL)
+    return `it has ${state.bytes} of max_bytes ${config.max_bytes}`;
+  return undefined;
 }
 
 /** Which settings differ; nothing when none does. */

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
 import { type AgentFunction, type CloudConfig, cloudConfig, MAX_OWN_FUNCTIONS } from "./cloud.ts";
-import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
+import { below, ConfigError, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
   agentPolicy,
   commandRuntime,
@@ -137,12 +137,23 @@ function hostAgents(
     if (reading.function !== undefined) functions.set(agent.id, reading.function);
     return reading.hosted ?? [];
   });
+  findings.push(...sharedRuntimes(hosted));
   if (functions.size > MAX_OWN_FUNCTIONS)
     findings.push({
       path: ["agents"],
       message: `expected at most ${MAX_OWN_FUNCTIONS} agents with a function of their own, got ${functions.size}`,
     });
   return { hosted, functions, findings };
+}
+
+/** Ids are made safe for NATS, so that two may become one (docs/wire.md, agent id): each would take the other's tasks. */
+function sharedRuntimes(hosted: readonly HostedAgent[]): Finding[] {
+  return hosted.flatMap(({ id, runtime }, at) => {
+    const first = hosted.slice(0, at).find((of) => of.runtime === runtime);
+    if (first === undefined) return [];
+    const message = `expected agents whose ids on NATS differ, got ${runtime} for ${first.id} and ${id}: rename one`;
+    return [{ path: ["agents", id], message }];
+  });
 }
 
 function unknownAgent(id: string, agents: readonly Agent[]): Finding {
@@ -163,23 +174,44 @@ function explained(findings: readonly Finding[]): Finding[] {
 /** Reads a file, or gives `undefined` if there is none. */
 export type ReadFile = (path: string) => string | undefined;
 
-/** The file's text; `undefined` if there is no such file. */
+/**
+ * The file's text; `undefined` if there is no such file.
+ *
+ * @throws ConfigError when there is something that cannot be read, such as a folder
+ */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
+    if (!(error instanceof Error && "code" in error)) throw error;
+    if (error.code === "ENOENT") return undefined;
+    // Node names no file where a folder is read (EISDIR).
+    throw new ConfigError(`${path}: expected a file that can be read: ${error.message}`, { cause: error });
   }
 }
 
 function readAuthority(path: string, read: ReadFile, source: YamlSource): string {
-  const text = read(path);
   const field = ["nats", "tls", "ca"];
+  const text = readNamed(path, read, source, field);
   if (text === undefined) throw source.error([{ path: field, message: `expected a file, ${path} is none` }]);
   if (!text.includes("-----BEGIN CERTIFICATE-----"))
     throw source.error([{ path: field, message: `expected certificates as PEM text in ${path}` }]);
   return text;
+}
+
+/** What cannot be read is told by the field that names it. */
+function readNamed(
+  path: string,
+  read: ReadFile,
+  source: YamlSource,
+  field: readonly string[],
+): string | undefined {
+  try {
+    return read(path);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw source.error([{ path: field, message: error.message }]);
+  }
 }
 
 /** The functions run elsewhere: a path that they are given must not depend on where. */

@@ -112,7 +112,7 @@ export const cloudConfig = z
     stage: stageName
       .default(MAIN_STAGE)
       .describe(
-        "The stack of the stage `main` is `sluice-<deployment>`, that of another `sluice-<deployment>-<stage>`.",
+        "The stack of the stage `main` is `sluice-<deployment>`, that of another `sluice-<deployment>--<stage>`.",
       ),
     keepData: z
       .boolean()

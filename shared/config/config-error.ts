@@ -38,6 +38,8 @@ function expectation(issue: z.core.$ZodIssue): string {
       return `expected ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}${unit(issue.origin)}`;
     case "invalid_value":
       return `expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
+    case "invalid_key":
+      return `expected a key that is sound (${issue.issues.map(expectation).join("; ")})`;
     default:
       return issue.message;
   }
@@ -85,6 +87,15 @@ export function below(path: readonly PropertyKey[], finding: Finding): Finding {
 /** A path as one writes it: `agents.support.acceptSkills[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
-    .map((key, i) => (typeof key === "number" ? `[${key}]` : `${i === 0 ? "" : "."}${String(key)}`))
+    .map((key, i) => (typeof key === "number" ? `[${key}]` : `${i === 0 ? "" : "."}${keyText(String(key))}`))
     .join("");
+}
+
+/** The longest key that is shown whole. */
+const MAX_KEY = 64;
+
+/** A key is shown on a terminal: on one line, without control characters, and not without bound. */
+function keyText(key: string): string {
+  const cut = key.length > MAX_KEY ? `${key.slice(0, MAX_KEY)}…` : key;
+  return /\p{Cc}/u.test(cut) ? JSON.stringify(cut).replaceAll(/[\u007F-\u009F]/g, "") : cut;
 }

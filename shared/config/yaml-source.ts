@@ -1,4 +1,14 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from "yaml";
 import { ConfigError, type Finding, pathText } from "./config-error.ts";
 
 /** A YAML file that knows on which line each of its fields stands. */
@@ -18,12 +28,14 @@ export interface YamlSource {
 export function readYaml(path: string, text: string): YamlSource {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
-  if (document.errors.length > 0) {
-    const told = document.errors.map(
-      ({ pos, message }) => `${path}:${lines.linePos(pos[0]).line}: ${message}`,
-    );
+  // What is only warned of is passed over: a tag that nobody resolves, such as `!secret`, would be taken for its text.
+  const amiss = [...document.errors, ...document.warnings];
+  if (amiss.length > 0) {
+    const told = amiss.map(({ pos, message }) => `${path}:${lines.linePos(pos[0]).line}: ${message}`);
     throw new ConfigError(told.join("\n"));
   }
+  const flaw = amissIn(document);
+  if (flaw !== undefined) throw new ConfigError(`${path}:${lines.linePos(flaw.at).line}: ${flaw.message}`);
   return {
     value: plain(path, document),
     error(findings) {
@@ -35,6 +47,28 @@ export function readYaml(path: string, text: string): YamlSource {
       return new ConfigError(told.join("\n"));
     },
   };
+}
+
+/**
+ * What YAML allows and no data that is read on can have: an alias inside of what it stands for, which has no end, and a
+ * key `__proto__`, which schemas pass over (zod 4: `z.record`), so that what stands under it would be lost in silence.
+ */
+function amissIn(document: Document): { readonly at: number; readonly message: string } | undefined {
+  let found: { readonly at: number; readonly message: string } | undefined;
+  visit(document, {
+    Alias(_, alias, around) {
+      const target = alias.resolve(document);
+      if (target === undefined || !around.includes(target)) return undefined;
+      found = { at: alias.range?.[0] ?? 0, message: "expected no alias inside of what it stands for" };
+      return visit.BREAK;
+    },
+    Pair(_, { key }) {
+      if (!isScalar(key) || key.value !== "__proto__") return undefined;
+      found = { at: startOf(key) ?? 0, message: "__proto__: unknown field" };
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** Aliases are followed only here, and not without bound. */

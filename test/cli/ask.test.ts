@@ -179,6 +179,8 @@ test("misuse exits 2 with what to do", async () => {
     [["ask", "digest", "x", "--colour"], /unknown option/],
     [["ask", "digest", "--file", "/nonexistent"], /--file \/nonexistent: cannot be read/],
     [["ask", "digest", "x", "--creds", "/nonexistent"], /nonexistent: cannot be read/],
+    [["ask", "digest", "x", "--ca", "/nonexistent"], /--ca \/nonexistent: cannot be read/],
+    [["ask", "digest", "x", "--ca", import.meta.filename], /--ca .*: expected certificates as PEM text/],
     [["frobnicate"], /unknown command/],
     [[], /Usage/],
   ] as const) {

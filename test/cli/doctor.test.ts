@@ -229,6 +229,21 @@ describe("NATS", () => {
     await jsm.streams.update("A2A_EVENTS", { subjects: ["a2a.v1.event.>"] });
   });
 
+  test("a stream that is full", async () => {
+    await jsm.streams.update("A2A_EVENTS", { max_msgs: 1 });
+    const events = async () => (await check()).filter(({ part }) => part === "stream A2A_EVENTS");
+    assertFound(await events(), /^warning stream A2A_EVENTS: differs: max_msgs is 1 instead of -1$/);
+    await jetstream(on).publish("a2a.v1.event.a.b.c.1", "{}");
+    await assert.rejects(jetstream(on).publish("a2a.v1.event.a.b.c.2", "{}"), /maximum messages exceeded/);
+    const full = (bound: string) => new RegExp(`^wrong stream A2A_EVENTS: is full, .*: it has ${bound}$`);
+    assertFound(await events(), full("1 of max_msgs 1"));
+    const { bytes } = (await jsm.streams.info("A2A_EVENTS")).state;
+    await jsm.streams.update("A2A_EVENTS", { max_msgs: -1, max_bytes: bytes });
+    assertFound(await events(), full(`${bytes} of max_bytes ${bytes}`));
+    await jsm.streams.purge("A2A_EVENTS");
+    await jsm.streams.update("A2A_EVENTS", { max_bytes: -1 });
+  });
+
   test("durables that differ, are paused, are full, or from which nobody pulls", async () => {
     const name = tasksConsumer(SUPPORT.runtime);
     const tasks = async () => (await check()).filter(({ part }) => part === `durable ${name}`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { complaint, policyOf } from "./support/agents-yaml.ts";
+import { agent, complaint, policyOf } from "./support/agents-yaml.ts";
 
 /** Ten levels of ten aliases each. */
 function aliasBomb(): string {
@@ -136,6 +136,37 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   ["no YAML", "deployment: [a", /^agents\.yaml:1: /],
   ["aliases without bound", aliasBomb(), /^agents\.yaml: Excessive alias count/],
   ["an alias of nothing", "deployment: *nothing", /^agents\.yaml.*: .*nothing/],
+  [
+    "an alias inside of what it stands for",
+    "deployment: a\nagents:\n  exec:\n    commands: &c\n      date: *c",
+    /^agents\.yaml:5: expected no alias inside of what it stands for$/,
+  ],
+  [
+    "an agent called like an object's prototype",
+    "deployment: a\nagents:\n  __proto__: { maxConcurrent: 3 }",
+    /^agents\.yaml:3: __proto__: unknown field$/,
+  ],
+  [
+    "a setting called like an object's prototype",
+    "deployment: a\nagents:\n  exec:\n    commands: { __proto__: [sh] }",
+    /^agents\.yaml:4: __proto__: unknown field$/,
+  ],
+  [
+    "a tag that nobody resolves",
+    "deployment: a\nnats:\n  credentials: !env file:x",
+    /^agents\.yaml:3: Unresolved tag: !env$/,
+  ],
+  [
+    "an authority that is a folder",
+    "deployment: a\nnats:\n  tls:\n    ca: file:.",
+    /^agents\.yaml:4: nats\.tls\.ca: .*: expected a file that can be read: EISDIR/,
+  ],
+  [
+    "a key that would rewrite the screen",
+    'deployment: a\n"\\e[2J\\nx": 1',
+    /^agents\.yaml:2: "\\u001b\[2J\\nx": unknown field; [^\n]*$/,
+  ],
+  ["a key without end", `deployment: a\n${"k".repeat(65)}: 1`, /^agents\.yaml:2: k{64}…: unknown field/],
   ["a list in place of a map", "- a", /^agents\.yaml:1: expected a map, got a list of 1$/],
 ];
 for (const [name, text, expected] of WRONG)
@@ -177,3 +208,9 @@ test("names that every object has are fields like any other", () => {
       new RegExp(`^agents\\.yaml:4: agents\\.support\\.${field}: unknown field`),
     );
 });
+
+test("two agents whose ids become one on NATS", () =>
+  assert.equal(
+    complaint("deployment: a\nagents:\n  b--c: {}", [agent("b--c"), agent("b-c")]),
+    "agents.yaml:2: agents.b-c: expected agents whose ids on NATS differ, got a-b-c for b--c and b-c: rename one",
+  ));
