@@ -2,6 +2,7 @@ import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 import { type Login, readCredentials, secretOf } from "./credentials.ts";
 import { within } from "./deadline.ts";
 import { NatsError } from "./errors.ts";
+import { serverIdentity } from "./server-identity.ts";
 
 /** Where NATS is and as whom to speak to it. */
 export interface NatsSettings {
@@ -70,7 +71,7 @@ async function dial(settings: NatsSettings, { tls = {}, ...login }: Login): Prom
       maxReconnectAttempts: -1,
       reconnectTimeWait: RECONNECT_MS,
       pingInterval: 10_000,
-      ...(secured && { tls: trusted }),
+      ...(secured && { tls: { ...trusted, ...serverIdentity(settings.servers) } }),
     });
   } catch (cause) {
     throw connectError(settings, cause);

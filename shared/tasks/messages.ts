@@ -16,7 +16,8 @@ export const forwarded = z.object({
   consumer: z.string(),
   /** Sequence in the stream, by which the body is read when it is not inline. */
   seq: positive,
-  ackSubject: z.string(),
+  /** Where JetStream waits for the verdict: nothing else may be published to in its name. */
+  ackSubject: z.string().check(z.startsWith("$JS.ACK.")),
   subject: z.string(),
   headers: z.record(z.string(), z.string()),
   /** How often JetStream has delivered the message, this time included. */

@@ -208,7 +208,7 @@ test("a redriven message that cannot be decided now stays in its queue, for JetS
     stream: "A2A_TASKS",
     consumer: "c",
     seq: 1,
-    ackSubject: "nobody.acks",
+    ackSubject: "$JS.ACK.nobody",
     subject: "a2a.v1.task.a.b.m",
     headers: {},
     deliveries: 5,
