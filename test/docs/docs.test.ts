@@ -5,6 +5,7 @@ import { test } from "node:test";
 import * as z from "zod";
 import { ROOT } from "../../infra/bundle.ts";
 import { CONTEXT, CONTEXT_OPTIONS } from "../../infra/context.ts";
+import { agent, read } from "../config/support/agents-yaml.ts";
 import { fieldRows } from "./fields.ts";
 import { DOCS, WRITTEN, writtenPage } from "./pages.ts";
 
@@ -81,4 +82,16 @@ test("each link within the pages leads to a page and a heading that there are", 
       assert.doesNotThrow(() => textOf(file), said);
       if (anchor !== undefined) assert.ok(anchors(file).has(anchor), said);
     }
+});
+
+test("each agents.yaml that the page on deploying shows is read", () => {
+  const shown = Array.from(
+    textOf("docs/deploying.md").matchAll(/```yaml\n(.*?)```/gs),
+    ([, text = ""]) => text,
+  );
+  assert.ok(shown.length >= 2);
+  for (const text of shown) {
+    const whole = text.includes("deployment:") ? text : `deployment: acme\n${text}`;
+    assert.equal(read(whole, [agent("support"), agent("llm")]).deployment, "acme", text);
+  }
 });
