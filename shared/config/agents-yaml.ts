@@ -137,7 +137,7 @@ function hostAgents(
     if (reading.function !== undefined) functions.set(agent.id, reading.function);
     return reading.hosted ?? [];
   });
-  findings.push(...sharedRuntimes(hosted));
+  findings.push(...sharedRuntimes(hosted), ...takenRuntimes(deployment, hosted));
   if (functions.size > MAX_OWN_FUNCTIONS)
     findings.push({
       path: ["agents"],
@@ -154,6 +154,17 @@ function sharedRuntimes(hosted: readonly HostedAgent[]): Finding[] {
     const message = `expected agents whose ids on NATS differ, got ${runtime} for ${first.id} and ${id}: rename one`;
     return [{ path: ["agents", id], message }];
   });
+}
+
+/** The command asks as a peer of its own. */
+function takenRuntimes(deployment: string, hosted: readonly HostedAgent[]): Finding[] {
+  const taken = commandRuntime(deployment);
+  return hosted
+    .filter(({ runtime }) => runtime === taken)
+    .map(({ id }) => ({
+      path: ["agents", id],
+      message: `expected another id: on NATS the command sluice is ${taken} itself`,
+    }));
 }
 
 function unknownAgent(id: string, agents: readonly Agent[]): Finding {

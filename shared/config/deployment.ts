@@ -153,7 +153,12 @@ const discovery = z.looseObject({
 });
 const remote = z.looseObject({
   name: z.string().min(1).describe("What it is called."),
-  url: z.url().describe("Where it is."),
+  url: z
+    .url()
+    .refine((url) => !URL.canParse(url) || new URL(url).username + new URL(url).password === "", {
+      error: "expected a URL without user and password",
+    })
+    .describe("Where it is."),
 });
 
 /** The parts of the file that are kept as they are: `discovery` and `remotes`. */

@@ -21,9 +21,12 @@ export const SLUG = z.regex(
 );
 export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
 
-/** `none`, `file:PATH`, or `secret:` and a name or an ARN as Secrets Manager has them (its API: CreateSecret, Name). */
+/**
+ * `none`, `file:PATH`, or `secret:` and a name or an ARN as Secrets Manager has them (its API: CreateSecret, Name). An
+ * nkey's seed would pass for a name, and then stand in the stack's outputs.
+ */
 export const CREDENTIALS = z.regex(
-  /^(none|file:\S.*|secret:[A-Za-z0-9/_+=.@!:-]{1,2048})$/,
+  /^(none|file:\S.*|secret:(?!S[A-Z][A-Z2-7]{56}$)[A-Za-z0-9/_+=.@!:-]{1,2048})$/,
   "expected none, file:PATH or secret:NAME",
 );
 

@@ -93,6 +93,16 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 7 characters$/,
   ],
   [
+    "an nkey's seed in place of the secret's name",
+    `deployment: a\nnats:\n  credentials: secret:SU${"A".repeat(56)}`,
+    /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 65 characters$/,
+  ],
+  [
+    "a remote agent's password",
+    "deployment: a\nremotes:\n  - name: b\n    url: https://u:hunter2@a.example",
+    /^agents\.yaml:4: remotes\[0\]\.url: expected a URL without user and password, got a text of 27 characters$/,
+  ],
+  [
     "a server that is no NATS URL",
     "deployment: a\nnats: { servers: ['http://x'] }",
     /^agents\.yaml:2: nats\.servers\[0\]: expected a URL nats:/,
@@ -213,4 +223,10 @@ test("two agents whose ids become one on NATS", () =>
   assert.equal(
     complaint("deployment: a\nagents:\n  b--c: {}", [agent("b--c"), agent("b-c")]),
     "agents.yaml:2: agents.b-c: expected agents whose ids on NATS differ, got a-b-c for b--c and b-c: rename one",
+  ));
+
+test("an agent that is on NATS who the command is", () =>
+  assert.equal(
+    complaint("deployment: a\nagents:\n  cli: {}", [agent("cli")]),
+    "agents.yaml:3: agents.cli: expected another id: on NATS the command sluice is a-cli itself",
   ));
