@@ -8,6 +8,8 @@ import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/c
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
+import { letterOf } from "../../cli/dead/letter.ts";
+import { meantLetter } from "../../cli/dead/open.ts";
 import { pairsOf } from "../../cli/dead/pairs.ts";
 import { forwardedOf, outgoing } from "../../functions/bridge/forward.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
@@ -216,7 +218,7 @@ test("a task message that its function has given up is shown with its reason, an
   assert.equal(told.body, body);
   assert.ok(told.log.some(({ message }) => message === why));
 
-  const { code, stdout, stderr } = await dead("redrive", id);
+  const { code, stdout, stderr } = await dead("redrive", id.slice(0, 8));
   assert.equal(code, 0, stderr);
   assert.equal(stdout, `${id}  tasks  ${taskId}  redriven\n`);
   const events = await peer.outcome(taskId);
@@ -286,7 +288,18 @@ test("what no function can read goes back as it is, and a terminal sees no contr
   assert.match(stdout, /^why +no line in .*logs tells$/m);
   const { stdout: all } = await dead("list");
   assert.match(all, new RegExp(`^${id} +events +- +- .*no log tells$`, "m"));
-  assert.equal((await dead("drop", id, "--yes")).code, 0);
+  assert.equal((await dead("drop", id.slice(0, 13), "--yes")).code, 0);
+});
+
+test("of several letters that begin as the text does none is meant", () => {
+  const letters = ["abcdefgh-1", "abcdefgh-2", "bbcdefgh-3"].map((MessageId) =>
+    letterOf({ name: "tasks", url: "", deadUrl: "" }, { MessageId }),
+  );
+  assert.equal(meantLetter(letters, "bbcdefgh").id, "bbcdefgh-3");
+  assert.throws(
+    () => meantLetter(letters, "abcdefgh"),
+    /^CliError: dead letter abcdefgh: several begin so: abcdefgh-1, abcdefgh-2$/,
+  );
 });
 
 test("drop asks at a terminal, and anything but yes leaves the letter where it is", { skip }, async () => {
@@ -318,10 +331,11 @@ test("a task whose hint is dropped is offered again by sweep", async () => {
 test("wrong command lines, and letters that are not there", async () => {
   const wrong = [
     ["redrive"],
-    ["redrive", "x", "--all"],
+    ["redrive", "ffffffff", "--all"],
     ["drop", "--yes"],
     ["show"],
     ["show", "a b"],
+    ["show", "ffffeee"],
     ["list", "--queue", "nowhere"],
     ["bury"],
     ["drop", "--all"],
@@ -330,13 +344,13 @@ test("wrong command lines, and letters that are not there", async () => {
   for (const [at, { code }] of ended.entries()) assert.equal(code, 2, wrong[at]?.join(" "));
   assert.match(ended.at(-1)?.stderr ?? "", /without a terminal --yes is required/);
   const known = [
-    ["show", "ffff"],
-    ["redrive", "ffff"],
-    ["drop", "ffff", "--yes"],
+    ["show", "ffffeeee"],
+    ["redrive", "ffffeeee"],
+    ["drop", "ffffeeee", "--yes"],
   ].map((args) => dead(...args));
   for (const { code, stderr } of await Promise.all(known)) {
     assert.equal(code, 1);
-    assert.match(stderr, /^sluice: no dead letter ffff: it is gone, or somebody else has it in hand/);
+    assert.match(stderr, /^sluice: no dead letter ffffeeee: it is gone, or somebody else has it in hand/);
   }
 });
 
