@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
@@ -404,6 +404,15 @@ test("the dead letters of a deployed stack, with what its log groups tell", asyn
   await peer.outcome(peer.taskId(SUPPORT, "msg_plain"));
 });
 
+test("what an earlier look has released is not said to be hidden, nor is what was dropped", async () => {
+  const id = await dies("events", "x");
+  for (const args of [["list"], ["list"], ["drop", "--all", "--yes"]]) {
+    const { stdout, stderr } = await dead(...args, "--queue", "events");
+    assert.match(stdout, new RegExp(`^${id} `, "m"));
+    assert.doesNotMatch(stderr, /hidden/);
+  }
+});
+
 test("what somebody else has in hand is said to be hidden", async () => {
   const id = await dies("events", "x");
   const deadUrl = host.outputs.EventsDeadQueueUrl;
@@ -413,5 +422,9 @@ test("what somebody else has in hand is said to be hidden", async () => {
   assert.equal(Messages?.[0]?.MessageId, id);
   const { stdout, stderr } = await dead("list");
   assert.equal(stdout, "no dead letters\n");
-  assert.match(stderr, /1 more is hidden for up to a minute: somebody looks at them/);
+  assert.match(stderr, /1 more is hidden for up to a minute, by another look/);
+  assert.ok(Messages?.[0]?.ReceiptHandle);
+  await sqs.send(
+    new DeleteMessageCommand({ QueueUrl: deadUrl, ReceiptHandle: Messages[0].ReceiptHandle }),
+  );
 });
