@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import {
+  DeleteMessageCommand,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
@@ -424,7 +429,5 @@ test("what somebody else has in hand is said to be hidden", async () => {
   assert.equal(stdout, "no dead letters\n");
   assert.match(stderr, /1 more is hidden for up to a minute, by another look/);
   assert.ok(Messages?.[0]?.ReceiptHandle);
-  await sqs.send(
-    new DeleteMessageCommand({ QueueUrl: deadUrl, ReceiptHandle: Messages[0].ReceiptHandle }),
-  );
+  await sqs.send(new DeleteMessageCommand({ QueueUrl: deadUrl, ReceiptHandle: Messages[0].ReceiptHandle }));
 });
