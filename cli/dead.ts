@@ -35,7 +35,7 @@ export function deadCommand(): Command {
         const { redriveSome } = await import("./dead/settle.ts");
         return redriveSome;
       })
-        .argument("[id]", "its id", letterId)
+        .argument("[id]", "its id, or how it begins", letterId)
         .option("--all", "all of them, or all of --queue"),
     )
     .addCommand(
@@ -43,7 +43,7 @@ export function deadCommand(): Command {
         const { dropSome } = await import("./dead/settle.ts");
         return dropSome;
       })
-        .argument("[id]", "its id", letterId)
+        .argument("[id]", "its id, or how it begins", letterId)
         .option("--all", "all of them, or all of --queue")
         .option("--yes", "do not ask"),
     );
@@ -65,6 +65,8 @@ function verb(name: string, description: string, load: () => Promise<Verb>): Com
 }
 
 function letterId(text: string): string {
-  if (/^[A-Za-z0-9-]{1,100}$/.test(text)) return text;
-  throw new InvalidArgumentError("Expected a dead letter's id: 1 to 100 of A-Z, a-z, 0-9 and -.");
+  if (/^[A-Za-z0-9-]{8,100}$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    "Expected a dead letter's id, or at least the first 8 characters of it: A-Z, a-z, 0-9 and -.",
+  );
 }

@@ -49,7 +49,10 @@ async function placeOf(
     return { place: await findPlace(home, name), findings: [] };
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
-    const todo = name === undefined ? "npm start" : "see that region and credentials of AWS are right";
+    const todo =
+      name === undefined
+        ? "npm start"
+        : "see that AWS_REGION is the region of the stack, and as whom `aws sts get-caller-identity` sees you";
     return { findings: [wrong("stack", error.message, todo)] };
   }
 }

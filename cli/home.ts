@@ -6,12 +6,15 @@ import { credentials, deploymentName, serverUrl } from "../shared/config/deploym
 import { agentFiles } from "../shared/config/load-agents.ts";
 import { CliError, EXIT } from "./errors.ts";
 
+/** Where NATS is when nobody says where, and where `npm start` serves it. */
+export const USUAL_SERVER = "nats://127.0.0.1:4222";
+
 /** What the command needs to know of `agents.yaml`; its other fields are none of its business. */
 const file = z.looseObject({
   deployment: deploymentName.default("local"),
   nats: z
     .looseObject({
-      servers: z.array(serverUrl).min(1).default(["nats://127.0.0.1:4222"]),
+      servers: z.array(serverUrl).min(1).default([USUAL_SERVER]),
       credentials: credentials.default("none"),
       tls: z.looseObject({ ca: z.string().startsWith("file:").optional() }).optional(),
     })

@@ -31,7 +31,7 @@ type Options = z.infer<typeof options>;
 export function logsCommand(): Command {
   return new Command("logs")
     .description("bring together what the functions have logged of one task")
-    .argument("<task>", "a task's id", taskKey)
+    .argument("<task>", "its id, or how it begins", taskKey)
     .option("--follow", "go on until Ctrl-C")
     .option("--hours <n>", "how far back (default: to when the task was accepted, or 24)", count)
     .option(...STACK)

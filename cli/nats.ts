@@ -4,7 +4,7 @@ import { readServerUrls } from "../shared/config/server-urls.ts";
 import { connectNats } from "../shared/nats/connect.ts";
 import { NatsError } from "../shared/nats/errors.ts";
 import { CliError, EXIT } from "./errors.ts";
-import type { Home, Where } from "./home.ts";
+import { type Home, USUAL_SERVER, type Where } from "./home.ts";
 
 /** What the user said about NATS. */
 export interface NatsOptions {
@@ -63,20 +63,26 @@ export async function openNats(where: Where): Promise<NatsConnection> {
   } catch (cause) {
     if (!(cause instanceof NatsError)) throw cause;
     if (cause.code === "nats_credentials") throw new CliError(EXIT.usage, cause.message, { cause });
-    throw new CliError(
-      EXIT.unreachable,
-      `cannot reach NATS at ${servers.join(", ")}: ${why(cause)}; ${adviceOn(cause)}`,
-      { cause },
-    );
+    const { says, todo } = natsTrouble(where, cause);
+    throw new CliError(EXIT.unreachable, `${says}; ${todo}`, { cause });
   }
 }
 
-function adviceOn(error: NatsError): string {
+/** Why there is no connection, and what to do about it. */
+export function natsTrouble({ servers }: Where, error: NatsError): { says: string; todo: string } {
+  const at = servers.join(", ");
+  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at) };
+}
+
+function adviceOn(error: NatsError, at: string): string {
   if (error.code === "nats_refused") return "check --creds";
   // OpenSSL's and Node's words for a certificate that is not trusted, has expired, or is another server's.
   if (/certificate|altnames/i.test(why(error)))
     return "--ca (nats.tls.ca of agents.yaml) names the PEM file of the authority that signed the server's";
-  return "start Sluice with `npm start`, or name a server with --nats";
+  // A server that somebody has named is another's business than `npm start`'s.
+  return at === USUAL_SERVER
+    ? "start Sluice with `npm start`, or name a server with --nats"
+    : "see that a server runs there, or name another one with --nats (nats.servers of agents.yaml)";
 }
 
 function why(error: NatsError): string {

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { awsSettings } from "../infra/local/aws.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home, LocalStack } from "./home.ts";
+import { cleanLine } from "./text.ts";
 
 /** A person waits: an endpoint that does not answer is said soon. */
 export const AWS_CLIENT = {
@@ -69,7 +70,13 @@ async function deployedPlace(name: string): Promise<Place> {
       client.send(new DescribeStacksCommand({ StackName: name })).catch((error: unknown) => {
         if (isUnknown(error))
           throw new CliError(EXIT.usage, `--stack ${name}: there is no stack of this name`);
-        throw error;
+        const advice = awsAdvice(error);
+        if (advice === undefined) throw error;
+        throw new CliError(
+          EXIT.unreachable,
+          `cannot read ${label}: ${cleanLine(reasonOf(error), 300)}; ${advice}`,
+          { cause: error },
+        );
       }),
     );
     const [stack] = Stacks ?? [];
@@ -90,6 +97,22 @@ async function deployedPlace(name: string): Promise<Place> {
   } finally {
     client.destroy();
   }
+}
+
+const SET_REGION = "set AWS_REGION to the region of the stack, or AWS_PROFILE to a profile that has one";
+const SET_CREDENTIALS =
+  "set AWS_PROFILE to a profile that may read it, or log in again; `aws sts get-caller-identity` tells as whom AWS sees you";
+
+/** The names of AWS's errors that say it does not know us (IAM User Guide, "Troubleshoot"; API references, "Common errors"). */
+const STRANGER =
+  /^(CredentialsProviderError|TokenProviderError|ExpiredToken(Exception)?|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|InvalidSignatureException|AccessDenied(Exception)?)$/;
+
+/** What the user is to set when AWS cannot be asked for want of a region or of credentials; nothing at other errors. */
+export function awsAdvice(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // Of the SDK's error only the text tells (@smithy/config-resolver, resolveRegionConfig).
+  if (error.message === "Region is missing") return SET_REGION;
+  return STRANGER.test(error.name) ? SET_CREDENTIALS : undefined;
 }
 
 const dated = z.object({ response: z.object({ headers: z.object({ date: z.string() }) }) });

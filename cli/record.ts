@@ -7,6 +7,9 @@ import { CliError, EXIT } from "./errors.ts";
 import { reach } from "./place.ts";
 import type { OpenStack } from "./stack.ts";
 
+/** Of the ids that our executors choose (docs/wire.md, ids). */
+const TASK_ID_LENGTH = "task_".length + 24;
+
 /** What a stack has written down of a task (docs/table.md). */
 export interface TaskRecord {
   readonly head: Head;
@@ -22,16 +25,12 @@ export interface TaskRecord {
 /**
  * Reads a task's head and journal.
  *
- * @throws CliError `failed` when the table does not know it, `unreachable` when it cannot be read
+ * @throws CliError `failed` when the table does not know it or the id is not whole, `unreachable` when it cannot be read
  */
 export async function readRecord(stack: OpenStack, taskId: string): Promise<TaskRecord> {
   const { label, store, values } = stack;
   const head = await reach(label, store.head(taskId));
-  if (head === undefined)
-    throw new CliError(
-      EXIT.failed,
-      `task ${taskId}: ${label} has no record of it; records are kept for 30 days after a task's deadline`,
-    );
+  if (head === undefined) throw noRecord(label, taskId);
   const entries = await reach(label, store.entries(taskId, 1));
   const text = async (kept: Kept) => {
     const gone = (error: unknown) => {
@@ -48,6 +47,16 @@ export async function readRecord(stack: OpenStack, taskId: string): Promise<Task
     ...(line && { line: { taken: line.live.size, waiting: line.queued } }),
     text,
   };
+}
+
+/** A shorter text is the beginning of an id at most: the table finds tasks by their whole ids alone. */
+function noRecord(label: string, taskId: string): CliError {
+  return new CliError(
+    EXIT.failed,
+    taskId.length < TASK_ID_LENGTH
+      ? `task ${taskId}: expected the whole id, task_ and 24 hex digits; ./sluice status shows those of recent tasks`
+      : `task ${taskId}: ${label} has no record of it; records are kept for 30 days after a task's deadline`,
+  );
 }
 
 /** A stored event as its delegator reads it. */

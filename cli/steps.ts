@@ -25,7 +25,7 @@ type Options = z.infer<typeof options>;
 export function stepsCommand(): Command {
   return new Command("steps")
     .description("show the steps of a task of our own deployment, out of its table")
-    .argument("<task>", "a task's id", taskKey)
+    .argument("<task>", "its whole id", taskKey)
     .option(...STACK)
     .option(...DATA_FOLDER)
     .option("--json", "one JSON object a line, for programs")

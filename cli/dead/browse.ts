@@ -22,7 +22,7 @@ const PAGE = 10;
 /** What can be seen of a dead-letter queue. */
 export interface Look {
   readonly letters: readonly Letter[];
-  /** How many somebody else had in hand when the look began. */
+  /** How many there are besides that this look could not receive, for another has them in hand. */
   readonly hidden: number;
   /** Whether there are more than were looked at. */
   readonly more: boolean;
@@ -44,7 +44,7 @@ export async function browse(
   { limit, take = async (page) => page }: { readonly limit: number; readonly take?: Take },
 ): Promise<Look> {
   const endsAt = Date.now() + LOOK_MS;
-  const hidden = await inHand(client, queue);
+  const { all, inHand } = await counts(client, queue);
   const letters = new Map<string, Letter>();
   const kept: Letter[] = [];
   let more = true;
@@ -64,6 +64,9 @@ export async function browse(
   } finally {
     await release(client, queue, kept);
   }
+  // What another look has just released counts as in hand for a while, though it was received here: so does fauxqs until
+  // the next receive, and SQS for up to a minute (SQS API Reference, GetQueueAttributes: eventually consistent).
+  const hidden = Math.max(0, Math.min(inHand, all - letters.size));
   return { letters: [...letters.values()], hidden, more };
 }
 
@@ -101,10 +104,14 @@ async function release(client: SQSClient, { deadUrl }: Pair, letters: readonly L
       .catch(() => undefined);
 }
 
-async function inHand(client: SQSClient, { deadUrl }: Pair): Promise<number> {
-  const name = "ApproximateNumberOfMessagesNotVisible";
+/** How many letters a queue has, and how many of them somebody has in hand. */
+async function counts(client: SQSClient, { deadUrl }: Pair): Promise<{ all: number; inHand: number }> {
   const { Attributes = {} } = await client.send(
-    new GetQueueAttributesCommand({ QueueUrl: deadUrl, AttributeNames: [name] }),
+    new GetQueueAttributesCommand({
+      QueueUrl: deadUrl,
+      AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+    }),
   );
-  return Number(Attributes[name] ?? 0);
+  const inHand = Number(Attributes.ApproximateNumberOfMessagesNotVisible ?? 0);
+  return { all: inHand + Number(Attributes.ApproximateNumberOfMessages ?? 0), inHand };
 }

@@ -57,7 +57,7 @@ async function troubles(place: Place, letters: readonly Letter[], out: Output): 
 export function noteRest({ hidden, more }: Pick<Look, "hidden" | "more">, out: Output): void {
   if (hidden > 0)
     out.note(
-      `${hidden} more ${hidden === 1 ? "is" : "are"} hidden for up to a minute: somebody looks at them`,
+      `${hidden} more ${hidden === 1 ? "is" : "are"} hidden for up to a minute, by another look at the dead letters`,
     );
   if (more) out.note("there are more; --queue looks at one queue alone");
 }

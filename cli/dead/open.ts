@@ -16,6 +16,8 @@ import type { RedriveDeps } from "./redrive.ts";
 /** The most letters that one command looks at, in each queue. */
 const MAX_LETTERS = 1_000;
 const READ_MS = 3_000;
+/** Of those that one beginning of an id means. */
+const MAX_LISTED = 5;
 
 /** A deployment's dead letters, open. */
 export interface DeadLetters extends RedriveDeps, AsyncDisposable {
@@ -110,9 +112,10 @@ export function meantLetter(letters: readonly Letter[], id: string): Letter {
   const found = letters.filter((letter) => letter.id.startsWith(id));
   const [first] = found;
   if (first === undefined) throw noLetter(id);
-  if (found.length > 1)
-    throw new CliError(EXIT.usage, `dead letter ${id}: ${found.length} begin so; give more of the id`);
-  return first;
+  if (found.length === 1) return first;
+  const listed = found.slice(0, MAX_LISTED).map((letter) => letter.id);
+  const more = found.length > MAX_LISTED ? `, and ${found.length - MAX_LISTED} more` : "";
+  throw new CliError(EXIT.usage, `dead letter ${id}: several begin so: ${listed.join(", ")}${more}`);
 }
 
 /** There is no such letter. */

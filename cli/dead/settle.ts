@@ -7,7 +7,7 @@ import { currentHome } from "../session.ts";
 import { cleanLine } from "../text.ts";
 import type { Letter } from "./letter.ts";
 import { noteRest } from "./list.ts";
-import { type DeadLetters, noLetter, openDeadLetters } from "./open.ts";
+import { type DeadLetters, meantLetter, noLetter, openDeadLetters } from "./open.ts";
 import { drop, redrive } from "./redrive.ts";
 
 /** What becomes of one letter: why it was kept, if it was. */
@@ -18,7 +18,7 @@ export async function redriveSome(id: string | undefined, given: DeadOptions): P
   oneOrAll(id, given);
   const out = processOutput(given.json);
   await using dead = await openDeadLetters(currentHome(given.dataFolder), given);
-  return await settleAll(dead, id, out, "redriven", async (letter) => {
+  return await settleAll(dead, await wholeId(dead, id), out, "redriven", async (letter) => {
     const outcome = await redrive(dead, letter);
     return outcome.sent ? undefined : outcome.why;
   });
@@ -31,11 +31,12 @@ export async function dropSome(id: string | undefined, given: DeadOptions): Prom
   if (!given.yes && !out.interactive)
     throw new CliError(EXIT.usage, "what is dropped is gone for good: without a terminal --yes is required");
   await using dead = await openDeadLetters(currentHome(given.dataFolder), given);
-  if (!given.yes && !(await confirm(await questionFor(dead, id)))) {
+  const whole = await wholeId(dead, id);
+  if (!given.yes && !(await confirm(await questionFor(dead, whole)))) {
     out.line("nothing is dropped");
     return EXIT.failed;
   }
-  return await settleAll(dead, id, out, "dropped", async (letter) => {
+  return await settleAll(dead, whole, out, "dropped", async (letter) => {
     await drop(dead.client, letter);
     return undefined;
   });
@@ -44,6 +45,15 @@ export async function dropSome(id: string | undefined, given: DeadOptions): Prom
 function oneOrAll(id: string | undefined, { all }: DeadOptions): void {
   if ((id === undefined) !== all)
     throw new CliError(EXIT.usage, "expected one dead letter's id, or --all (of --queue NAME)");
+}
+
+/** SQS's message ids are UUIDs (Amazon SQS API Reference, SendMessage: example response). */
+const UUID_LENGTH = 36;
+
+/** The id that is meant by its beginning: what begins so is known only once all pages have been seen. */
+async function wholeId(dead: DeadLetters, id: string | undefined): Promise<string | undefined> {
+  if (id === undefined || id.length >= UUID_LENGTH) return id;
+  return meantLetter((await dead.look()).letters, id).id;
 }
 
 /** Nothing is held while a person thinks. */

@@ -7,6 +7,7 @@ import type { PulledRuntime } from "../../shared/nats/streams.ts";
 import { type Resource, resourcesOf } from "../deployed.ts";
 import type { Home, Where } from "../home.ts";
 import type { Place } from "../place.ts";
+import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
 import { examine, type Finding, ok } from "./finding.ts";
@@ -28,15 +29,21 @@ export async function examineAll(
 ): Promise<readonly Finding[]> {
   const agents = await agentsOf(home);
   const credentials = place?.deployed === undefined ? where.credentials : home.operator.credentials;
-  const found = await Promise.all([
-    agents.findings,
+  const [known, nats, there] = await Promise.all([
     examine("credentials", "see that nats.credentials of agents.yaml names what it should", () =>
       checkSecrets(credentials, place?.deployed !== undefined, inSecretsManager),
     ),
-    checkNats(where, { runtimes: agents.runtimes, timing: timing(place?.local?.timeScale) }),
-    ...(place === undefined ? [] : [checkPlace(place), checkPauses(place, home, agents.runtimes)]),
+    checkNats(where, {
+      runtimes: agents.runtimes,
+      timing: timing(place?.local?.timeScale),
+      bridge: bridgeAdvice(place),
+    }),
+    Promise.all(place === undefined ? [] : [checkPlace(place), checkPauses(place, home, agents.runtimes)]),
   ]);
-  return [nodeFinding(process.version), ...found.flat()];
+  // Credentials that cannot be read keep NATS from being asked, too: that is one thing to mend.
+  const isSaid = ({ says }: Finding) => known.some((of) => of.level === "wrong" && of.says === says);
+  const more = nats.filter((finding) => !isSaid(finding));
+  return [nodeFinding(process.version), ...agents.findings, ...known, ...more, ...there.flat()];
 }
 
 /** The hosted agents, as the files of this folder have them. */

@@ -120,7 +120,7 @@ function mappingFinding(id: string, mapping: Mapping): Finding {
     return warning(
       part,
       cleanLine(LastProcessingResult),
-      "see what its function logs, and its role's permissions",
+      "see the lines of its function's log group, and its role's permissions",
     );
   if (State !== "Enabled") return warning(part, `is ${State}`, "look again in a minute");
   return ok(part, "enabled");

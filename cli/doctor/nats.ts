@@ -3,15 +3,18 @@ import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
 import type { Timing } from "../../shared/config/timing.ts";
+import { NatsError } from "../../shared/nats/errors.ts";
 import { type PulledRuntime, TASKS_STREAM } from "../../shared/nats/streams.ts";
-import { CliError } from "../errors.ts";
+import { CliError, EXIT } from "../errors.ts";
 import type { Where } from "../home.ts";
-import { openNats } from "../nats.ts";
+import { natsTrouble, openNats } from "../nats.ts";
 import { reasonOf } from "../place.ts";
 import { cleanLine } from "../text.ts";
+import type { BridgeAdvice } from "./bridge.ts";
 import { clockFinding } from "./clock.ts";
+import { checkDurables } from "./durables.ts";
 import { examine, type Finding, ok, warning, wrong } from "./finding.ts";
-import { checkDurables, checkStreams } from "./streams.ts";
+import { checkStreams } from "./streams.ts";
 
 const API_MS = 5_000;
 /** The first version that can do all that is asked of it. */
@@ -23,6 +26,8 @@ const NEARLY_FULL = 0.8;
 export interface NatsExpected {
   readonly runtimes: readonly PulledRuntime[];
   readonly timing: Timing;
+  /** What to do about the bridge of this deployment. */
+  readonly bridge: BridgeAdvice;
 }
 
 /** Looks at NATS: its server, JetStream, the streams, the durables. Nothing is changed. */
@@ -32,13 +37,7 @@ export async function checkNats(where: Where, expected: NatsExpected): Promise<r
     nc = await openNats(where);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    return [
-      wrong(
-        "NATS",
-        cleanLine(error.message, 1_000),
-        "see that it runs, and that nats.servers and nats.credentials name it",
-      ),
-    ];
+    return [unconnected(where, error)];
   }
   try {
     const server = serverFinding(where, nc.info?.version ?? "0.0.0");
@@ -46,6 +45,17 @@ export async function checkNats(where: Where, expected: NatsExpected): Promise<r
   } finally {
     await nc.close();
   }
+}
+
+function unconnected(where: Where, error: CliError): Finding {
+  const { says, todo } =
+    error.exitCode === EXIT.unreachable && error.cause instanceof NatsError
+      ? natsTrouble(where, error.cause)
+      : {
+          says: error.message,
+          todo: "name what can be read: nats.credentials or --creds, nats.tls.ca or --ca",
+        };
+  return wrong("NATS", cleanLine(says, 1_000), todo);
 }
 
 /** @param version as the server tells it */
@@ -56,10 +66,7 @@ export function serverFinding({ servers }: Pick<Where, "servers">, version: stri
   return isOld ? wrong("NATS", says, `use nats-server ${OLDEST.join(".")} or newer`) : ok("NATS", says);
 }
 
-async function checkJetStream(
-  nc: NatsConnection,
-  { runtimes, timing }: NatsExpected,
-): Promise<readonly Finding[]> {
+async function checkJetStream(nc: NatsConnection, expected: NatsExpected): Promise<readonly Finding[]> {
   const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: API_MS });
   const account = await accountFinding(jsm);
   if (account.level === "wrong") return [account];
@@ -67,7 +74,7 @@ async function checkJetStream(
   const [clock, streams, durables] = await Promise.all([
     clockFindings(nc),
     examine("streams", todo, () => checkStreams(jsm)),
-    examine("durables", todo, () => checkDurables(jsm, runtimes, timing, sleep)),
+    examine("durables", todo, () => checkDurables(jsm, expected, sleep)),
   ]);
   return [account, ...clock, ...streams, ...durables];
 }

@@ -42,7 +42,7 @@ async function serviceFinding(client: ECSClient, service: Service): Promise<Find
       `aws ecs update-service --cluster ${clusterArn} --service ${serviceName} --desired-count 1`,
     );
   const says = `${running} of ${desired} ${desired === 1 ? "task runs" : "tasks run"}`;
-  const look = "see what it logs, and that its subnets reach NATS and the registry";
+  const look = "see the lines of its log group, and that its subnets reach NATS and the registry";
   if (running === 0) return wrong(PART, `${says}: nothing is pulled${await lastStop(client, service)}`, look);
   if (running < desired) return warning(PART, `${says}${await lastStop(client, service)}`, look);
   const failed = deployments?.find(({ rolloutState }) => rolloutState === "FAILED");

@@ -4,10 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import {
+  DeleteMessageCommand,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
+import { letterOf } from "../../cli/dead/letter.ts";
+import { meantLetter } from "../../cli/dead/open.ts";
 import { pairsOf } from "../../cli/dead/pairs.ts";
 import { forwardedOf, outgoing } from "../../functions/bridge/forward.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
@@ -216,7 +223,7 @@ test("a task message that its function has given up is shown with its reason, an
   assert.equal(told.body, body);
   assert.ok(told.log.some(({ message }) => message === why));
 
-  const { code, stdout, stderr } = await dead("redrive", id);
+  const { code, stdout, stderr } = await dead("redrive", id.slice(0, 8));
   assert.equal(code, 0, stderr);
   assert.equal(stdout, `${id}  tasks  ${taskId}  redriven\n`);
   const events = await peer.outcome(taskId);
@@ -286,7 +293,18 @@ test("what no function can read goes back as it is, and a terminal sees no contr
   assert.match(stdout, /^why +no line in .*logs tells$/m);
   const { stdout: all } = await dead("list");
   assert.match(all, new RegExp(`^${id} +events +- +- .*no log tells$`, "m"));
-  assert.equal((await dead("drop", id, "--yes")).code, 0);
+  assert.equal((await dead("drop", id.slice(0, 13), "--yes")).code, 0);
+});
+
+test("of several letters that begin as the text does none is meant", () => {
+  const letters = ["abcdefgh-1", "abcdefgh-2", "bbcdefgh-3"].map((MessageId) =>
+    letterOf({ name: "tasks", url: "", deadUrl: "" }, { MessageId }),
+  );
+  assert.equal(meantLetter(letters, "bbcdefgh").id, "bbcdefgh-3");
+  assert.throws(
+    () => meantLetter(letters, "abcdefgh"),
+    /^CliError: dead letter abcdefgh: several begin so: abcdefgh-1, abcdefgh-2$/,
+  );
 });
 
 test("drop asks at a terminal, and anything but yes leaves the letter where it is", { skip }, async () => {
@@ -318,10 +336,11 @@ test("a task whose hint is dropped is offered again by sweep", async () => {
 test("wrong command lines, and letters that are not there", async () => {
   const wrong = [
     ["redrive"],
-    ["redrive", "x", "--all"],
+    ["redrive", "ffffffff", "--all"],
     ["drop", "--yes"],
     ["show"],
     ["show", "a b"],
+    ["show", "ffffeee"],
     ["list", "--queue", "nowhere"],
     ["bury"],
     ["drop", "--all"],
@@ -330,13 +349,13 @@ test("wrong command lines, and letters that are not there", async () => {
   for (const [at, { code }] of ended.entries()) assert.equal(code, 2, wrong[at]?.join(" "));
   assert.match(ended.at(-1)?.stderr ?? "", /without a terminal --yes is required/);
   const known = [
-    ["show", "ffff"],
-    ["redrive", "ffff"],
-    ["drop", "ffff", "--yes"],
+    ["show", "ffffeeee"],
+    ["redrive", "ffffeeee"],
+    ["drop", "ffffeeee", "--yes"],
   ].map((args) => dead(...args));
   for (const { code, stderr } of await Promise.all(known)) {
     assert.equal(code, 1);
-    assert.match(stderr, /^sluice: no dead letter ffff: it is gone, or somebody else has it in hand/);
+    assert.match(stderr, /^sluice: no dead letter ffffeeee: it is gone, or somebody else has it in hand/);
   }
 });
 
@@ -390,6 +409,15 @@ test("the dead letters of a deployed stack, with what its log groups tell", asyn
   await peer.outcome(peer.taskId(SUPPORT, "msg_plain"));
 });
 
+test("what an earlier look has released is not said to be hidden, nor is what was dropped", async () => {
+  const id = await dies("events", "x");
+  for (const args of [["list"], ["list"], ["drop", "--all", "--yes"]]) {
+    const { stdout, stderr } = await dead(...args, "--queue", "events");
+    assert.match(stdout, new RegExp(`^${id} `, "m"));
+    assert.doesNotMatch(stderr, /hidden/);
+  }
+});
+
 test("what somebody else has in hand is said to be hidden", async () => {
   const id = await dies("events", "x");
   const deadUrl = host.outputs.EventsDeadQueueUrl;
@@ -399,5 +427,7 @@ test("what somebody else has in hand is said to be hidden", async () => {
   assert.equal(Messages?.[0]?.MessageId, id);
   const { stdout, stderr } = await dead("list");
   assert.equal(stdout, "no dead letters\n");
-  assert.match(stderr, /1 more is hidden for up to a minute: somebody looks at them/);
+  assert.match(stderr, /1 more is hidden for up to a minute, by another look/);
+  assert.ok(Messages?.[0]?.ReceiptHandle);
+  await sqs.send(new DeleteMessageCommand({ QueueUrl: deadUrl, ReceiptHandle: Messages[0].ReceiptHandle }));
 });

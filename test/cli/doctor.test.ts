@@ -14,8 +14,10 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection, nanos } from "@nats-io/transport-node";
 import * as z from "zod";
+import { bridgeAdvice } from "../../cli/doctor/bridge.ts";
 import { checkBucket } from "../../cli/doctor/bucket.ts";
 import { clockFinding } from "../../cli/doctor/clock.ts";
+import { amissWith } from "../../cli/doctor/durables.ts";
 import { examineAll } from "../../cli/doctor/examine.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
 import { checkFunctions, checkSchedules } from "../../cli/doctor/functions.ts";
@@ -26,13 +28,15 @@ import { checkReaders } from "../../cli/doctor/roles.ts";
 import { checkSecrets, inSecretsManager } from "../../cli/doctor/secrets.ts";
 import { checkService } from "../../cli/doctor/service.ts";
 import { checkTable } from "../../cli/doctor/storage.ts";
-import { amissWith } from "../../cli/doctor/streams.ts";
 import { nodeFinding, sluiceFinding, stackFinding } from "../../cli/doctor/versions.ts";
 import { readHome } from "../../cli/home.ts";
+import { natsTrouble } from "../../cli/nats.ts";
 import { findPlace, type Place } from "../../cli/place.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { timing } from "../../shared/config/timing.ts";
+import { NatsError } from "../../shared/nats/errors.ts";
 import { ensureConsumers, ensureStreams, tasksConsumer } from "../../shared/nats/index.ts";
+import { eventsConsumer } from "../../shared/nats/streams.ts";
 import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
 import { type PlayedAws, type PlayedResource, playAws } from "../support/aws.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
@@ -194,7 +198,10 @@ describe("NATS", () => {
     await own.stop();
   });
   const check = () =>
-    checkNats({ servers: [own.url], credentials: "none" }, { runtimes: RUNTIMES, timing: timing() });
+    checkNats(
+      { servers: [own.url], credentials: "none" },
+      { runtimes: RUNTIMES, timing: timing(), bridge: bridgeAdvice(local) },
+    );
 
   test("streams that are missing, take other subjects, or differ", async () => {
     const missing = (part: string) => new RegExp(`^wrong ${part}: does not exist`);
@@ -203,9 +210,7 @@ describe("NATS", () => {
       missing("stream A2A_TASKS"),
       missing("stream A2A_CONTROLS"),
       missing("stream A2A_EVENTS"),
-      missing("durable a2a_tasks_acme-support"),
-      missing("durable a2a_controls_acme-support"),
-      missing("durable a2a_events_acme-support"),
+      /^wrong durables: 3 of 3 durables: do not exist$/,
     );
     await ensureStreams(jsm);
     await ensureConsumers(jsm, SUPPORT, timing());
@@ -247,6 +252,11 @@ describe("NATS", () => {
   test("durables that differ, are paused, are full, or from which nobody pulls", async () => {
     const name = tasksConsumer(SUPPORT.runtime);
     const tasks = async () => (await check()).filter(({ part }) => part === `durable ${name}`);
+    const nobody = async () => (await check()).filter(({ part }) => part === "durables");
+    assertFound(await nobody(), /^wrong durables: 3 of 3 durables: nobody pulls$/);
+    // A single one of them that somebody pulls from, and the others have lines of their own.
+    const events = await jetstream(on).consumers.get("A2A_EVENTS", eventsConsumer(SUPPORT.runtime));
+    await events.consume({ callback: () => {} });
     assertFound(await tasks(), /^warning durable .*: nobody pulls right now$/);
     const publish = () =>
       jetstream(on).publish("a2a.v1.task.a.acme-support.m", "{}", { msgID: String(Math.random()) });
@@ -290,17 +300,31 @@ describe("NATS", () => {
       writeFileSync(file, JSON.stringify({ user, password: user }));
       return checkNats(
         { servers: [server.url], credentials: `file:${file}` },
-        { runtimes: [], timing: timing() },
+        { runtimes: [], timing: timing(), bridge: bridgeAdvice(local) },
       );
     };
     assertFound(await as("none"), /^wrong JetStream: does not answer/);
-    assertFound(await as("stranger"), /^wrong NATS: cannot reach NATS .*; check --creds$/);
+    assertFound(await as("stranger"), /^wrong NATS: cannot reach NATS at nats:\/\/127/);
     const small = await connect({ servers: server.url, user: "small", pass: "small" });
     t.after(() => small.close());
     await ensureStreams(await jetstreamManager(small));
     await jetstream(small).publish("a2a.v1.task.a.b.c", "x".repeat(85_000));
     assertFound(await as("small"), /^warning JetStream: 8\d % of the account's storage is taken$/);
     rmSync(dir, { recursive: true });
+  });
+
+  test("what to do depends on where the server, and the bridge, should be", () => {
+    const todo = (server: string) =>
+      natsTrouble({ servers: [server], credentials: "none" }, new NatsError("nats_unreachable", "no")).todo;
+    assert.match(todo("nats://127.0.0.1:4222"), /^start Sluice with `npm start`, or name/);
+    assert.match(todo("nats://acme.example:4222"), /^see that a server runs there/);
+    const here = bridgeAdvice(local);
+    assert.match(here.renew, /restart of `npm start`/);
+    assert.ok(here.look.includes(join(dataDir, "logs", "bridge.log")), here.look);
+    const there = bridgeAdvice({ deployed: { name: "sluice-acme", status: "CREATE_COMPLETE" } });
+    assert.match(there.renew, /deploy again/);
+    assert.match(there.look, /log group/);
+    assert.match(bridgeAdvice(undefined).look, /npm start/);
   });
 
   test("an old server, and clocks that differ", () => {
@@ -434,7 +458,8 @@ describe("the parts", () => {
     assert.match(says("table"), /^wrong table: cannot be asked: .*ECONNREFUSED/);
     assert.match(says("agents"), /^wrong agents: .*agents\.yaml:2: .*nobody/);
     assert.match(says("credentials"), /^wrong credentials: .*file:\/none: cannot be read$/);
-    assert.match(says("NATS"), /^wrong NATS: .*file:\/none: cannot be read$/);
+    // They are not to be read for NATS either, which is not said twice.
+    assert.equal(says("NATS"), "");
   });
 });
 

@@ -202,7 +202,8 @@ describe("a task that is run again", () => {
     });
 
   test("is not one that is unknown, has completed, was rejected, or was handed on", async () => {
-    await refused("task_nobody", /has no record of it/);
+    await refused(`task_${"f".repeat(24)}`, /has no record of it/);
+    await refused("task_nobody", /expected the whole id/);
     const { taskId } = await ask(SUPPORT);
     await reaches(taskId, "COMPLETED");
     await refused(taskId, /it has not failed: completed/);

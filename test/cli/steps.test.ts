@@ -257,13 +257,18 @@ test("names and errors that a handler has made reach no terminal as they are", a
   assert.equal((await jsonOf(head.taskId)).steps[0]?.error?.message, message);
 });
 
+const UNKNOWN = `task_${"f".repeat(24)}`;
+
 test("a task that nobody knows, a wrong command line, and a host that is not there", async () => {
-  const unknown = await steps("task_ffff");
+  const unknown = await steps(UNKNOWN);
   assert.equal(unknown.code, 1);
   assert.match(
     unknown.stderr,
-    /^sluice: task task_ffff: the local host has no record of it; records are kept for 30 days/,
+    /^sluice: task task_f{24}: the local host has no record of it; records are kept for 30 days/,
   );
+  const short = await steps(UNKNOWN.slice(0, -1));
+  assert.equal(short.code, 1);
+  assert.match(short.stderr, /^sluice: task task_f{23}: expected the whole id, .* \.\/sluice status shows/);
   for (const args of [
     [],
     ["a b"],
@@ -305,9 +310,9 @@ test("a deployed stack is found by its outputs", async () => {
   const found = await deployed(taskId, "sluice-acme");
   assert.equal(found.code, 0, found.stderr);
   assert.match(found.stdout, /^\S+ \S+ {2}colour +ask +asks /m);
-  const unknown = await deployed("task_ffff", "sluice-acme");
+  const unknown = await deployed(UNKNOWN, "sluice-acme");
   assert.equal(unknown.code, 1);
-  assert.match(unknown.stderr, /task task_ffff: the stack sluice-acme has no record of it/);
+  assert.match(unknown.stderr, /task task_f{24}: the stack sluice-acme has no record of it/);
   const none = await deployed(taskId, "sluice-none");
   assert.equal(none.code, 2);
   assert.match(none.stderr, /--stack sluice-none: there is no stack of this name/);
