@@ -8,6 +8,7 @@ import type { Home } from "./home.ts";
 import { common, stack, withCommon } from "./options.ts";
 import type { Output } from "./output.ts";
 import { type Card, type Durable, readCards, readDurables } from "./peers.ts";
+import type { Place } from "./place.ts";
 import { inSession } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine } from "./text.ts";
@@ -28,7 +29,7 @@ export function agentsCommand(): Command {
 }
 
 async function agents(given: Options): Promise<number> {
-  return inSession(given, async ({ nc, home, out }) => {
+  return inSession(given, async ({ nc, home, place, out }) => {
     const [cards, durables] = await Promise.all([readCards(nc), readDurables(nc)]);
     const skills = await ownSkills(home);
     const own = home.agents.map((id) => ({
@@ -36,7 +37,7 @@ async function agents(given: Options): Promise<number> {
       runtime: `${home.deployment}-${id}`,
       ...(skills.has(id) && { skills: skills.get(id) }),
     }));
-    const paused = await pausesOf(home, given.stack, out);
+    const paused = await pausesOf(home, place, out);
     const known = gather(own, cards, durables).map((agent) => {
       const pause = paused.get(agent.runtime);
       return pause === undefined ? agent : { ...agent, paused: pause };
@@ -64,15 +65,15 @@ async function ownSkills({ folder, agents }: Home): Promise<Map<string, string[]
  */
 async function pausesOf(
   home: Home,
-  stackName: string | undefined,
+  named: Place | undefined,
   out: Output,
 ): Promise<ReadonlyMap<string, Pause>> {
   const found = new Map<string, Pause>();
-  if (stackName === undefined && home.stack === undefined) return found;
+  if (named === undefined && home.stack === undefined) return found;
   try {
     // The clients of AWS take long to load.
-    const { openPauses } = await import("./pauses.ts");
-    using pauses = await openPauses(home, stackName);
+    const [{ findPlace }, open] = await Promise.all([import("./place.ts"), import("./pauses.ts")]);
+    using pauses = open.pausesOf(home, named ?? (await findPlace(home)));
     const look = async (id: string) => {
       const { runtime } = pauses.agent(id);
       const pause = await pauses.pauseOf(runtime);
@@ -80,7 +81,7 @@ async function pausesOf(
     };
     await Promise.all(home.agents.map(look));
   } catch (error) {
-    if (stackName !== undefined || !(error instanceof CliError)) throw error;
+    if (named !== undefined || !(error instanceof CliError)) throw error;
     out.note(`which agents are paused is not known: ${error.message}`);
   }
   return found;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Finding, Level } from "./doctor/finding.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
-import { findNats, withoutHost } from "./nats.ts";
+import { findNats } from "./nats.ts";
 import { common, STACK, withCommon } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
@@ -25,14 +25,9 @@ async function doctor(given: Options): Promise<number> {
   const out = processOutput(given.json);
   // The clients of AWS take long to load.
   const { examineAll } = await import("./doctor/examine.ts");
-  const home = currentHome(given.dataFolder);
   out.waitingFor("looking");
-  const { place, findings: none } = await placeOf(home, given);
-  const where = findNats(
-    given,
-    given.dataFolder === undefined ? process.env : {},
-    place?.deployed ? withoutHost(home) : home,
-  );
+  const { home, place, findings: none } = await placeOf(currentHome(given.dataFolder), given);
+  const where = findNats(given, process.env, home);
   const findings = [...none, ...(await examineAll(home, place, where))];
   out.done();
   for (const finding of findings) tell(out, finding);
@@ -43,17 +38,22 @@ async function doctor(given: Options): Promise<number> {
 async function placeOf(
   home: Home,
   { stack: name }: Options,
-): Promise<{ place?: Place; findings: readonly Finding[] }> {
-  const [{ findPlace }, { wrong }] = await Promise.all([import("./place.ts"), import("./doctor/finding.ts")]);
+): Promise<{ home: Home; place?: Place; findings: readonly Finding[] }> {
+  const [{ findPlace }, { stackHome }, { wrong }] = await Promise.all([
+    import("./place.ts"),
+    import("./stack-home.ts"),
+    import("./doctor/finding.ts"),
+  ]);
   try {
-    return { place: await findPlace(home, name), findings: [] };
+    const place = await findPlace(home, name);
+    return { home: stackHome(home, place), place, findings: [] };
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
     const todo =
       name === undefined
         ? "npm start"
         : "see that AWS_REGION is the region of the stack, and as whom `aws sts get-caller-identity` sees you";
-    return { findings: [wrong("stack", error.message, todo)] };
+    return { home, findings: [wrong("stack", error.message, todo)] };
   }
 }
 

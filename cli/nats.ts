@@ -9,21 +9,27 @@ import { type Home, USUAL_SERVER, type Where } from "./home.ts";
 /** What the user said about NATS. */
 export interface NatsOptions {
   /** URL, or several divided by commas. */
-  readonly nats?: string;
+  readonly nats?: string | undefined;
   /** Path of a credentials file. */
-  readonly creds?: string;
+  readonly creds?: string | undefined;
   /** Path of a PEM file. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
+  /** Whoever names a deployment means its NATS: NATS_URL does not count then. */
+  readonly stack?: string | undefined;
+  readonly dataFolder?: string | undefined;
 }
 
 /**
- * Finds NATS: `--nats`, then NATS_URL, then the local host that runs here, then `agents.yaml`, then the usual port.
+ * Finds NATS: `--nats`, then NATS_URL, then the local host that runs here, then `agents.yaml` (of a deployed stack its
+ * outputs: stack-home.ts), then the usual port.
  * Credentials that the host or `agents.yaml` name go to no other servers than those named there.
  *
  * @throws CliError `usage` when a URL is none
  */
 export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Home): Where {
-  const named = urlsOf("--nats", options.nats) ?? urlsOf("NATS_URL", env.NATS_URL || undefined);
+  const isNamed = (options.stack ?? options.dataFolder) !== undefined;
+  const fromEnv = isNamed ? undefined : env.NATS_URL || undefined;
+  const named = urlsOf("--nats", options.nats) ?? urlsOf("NATS_URL", fromEnv);
   const known = home.host === undefined ? [home.operator] : [home.host, home.operator];
   const isAt = ({ servers }: Where) => named?.every((url) => servers.includes(url));
   const place: Where =
@@ -36,11 +42,6 @@ export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Hom
     ...(creds !== undefined && { credentials: `file:${creds}` }),
     ...(ca !== undefined && { ca }),
   };
-}
-
-/** Of a deployed stack: its NATS is the one that `agents.yaml` names, whatever host runs in this folder. */
-export function withoutHost({ host: _, ...home }: Home): Home {
-  return home;
 }
 
 function urlsOf(source: string, text: string | undefined): string[] | undefined {

@@ -26,13 +26,14 @@ export function retryCommand(): Command {
 
 async function retry(task: string, given: Options): Promise<number> {
   // The clients of AWS take long to load.
-  const [{ openStack }, { retryTask }] = await Promise.all([
+  const [{ findPlace }, { openPlace }, { retryTask }] = await Promise.all([
+    import("./place.ts"),
     import("./stack.ts"),
     import("./retry/retry-task.ts"),
   ]);
   const { from, again } = given;
-  return inSession(given, async ({ nc, home, out }) => {
-    using opened = await openStack(home, given.stack);
+  return inSession(given, async ({ nc, home, place, out }) => {
+    using opened = openPlace(place ?? (await findPlace(home)));
     const { sent, state, ...retried } = await retryTask({ nc, stack: opened }, task, { from, again });
     out.record({ task, ...retried, sent, state: state ?? null });
     const { taskId, to } = retried;

@@ -2,14 +2,17 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { commandRuntime } from "../shared/config/deployment.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { findHome, type Home, readHome } from "./home.ts";
-import { findNats, openNats, withoutHost } from "./nats.ts";
+import { findNats, openNats } from "./nats.ts";
 import type { Common } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
+import type { Place } from "./place.ts";
 
 /** What a verb works with. */
 export interface Session {
   readonly nc: NatsConnection;
   readonly home: Home;
+  /** The deployed stack that was named, if one was. */
+  readonly place?: Place;
   readonly out: Output;
   /** Fires at Ctrl-C, with a CliError as its reason. */
   readonly interrupted: AbortSignal;
@@ -28,7 +31,7 @@ export async function inSession(
   options: Common & { readonly stack?: string | undefined },
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const home = currentHome(options.dataFolder);
+  const { home, place } = await named(options);
   const out = processOutput(options.json);
   const interruption = new AbortController();
   const interrupt = () => {
@@ -39,16 +42,27 @@ export async function inSession(
   };
   // Not `once`: the spinner's clean-up ends the process at a signal for which nobody listens any more.
   process.on("SIGINT", interrupt);
-  const env = options.dataFolder === undefined ? process.env : {};
-  const nc = await openNats(findNats(options, env, options.stack === undefined ? home : withoutHost(home)));
+  const nc = await openNats(findNats(options, process.env, home));
   void tellTroubles(nc, out);
   try {
-    return await work({ nc, home, out, interrupted: interruption.signal });
+    return await work({ nc, home, ...(place && { place }), out, interrupted: interruption.signal });
   } finally {
     out.done();
     process.off("SIGINT", interrupt);
     await nc.close();
   }
+}
+
+/** The deployment that the options mean, and its stack where that is named. */
+async function named({ stack, dataFolder }: Parameters<typeof inSession>[0]): Promise<{
+  readonly home: Home;
+  readonly place?: Place;
+}> {
+  const home = currentHome(dataFolder);
+  if (stack === undefined) return { home };
+  const [{ findPlace }, { stackHome }] = await Promise.all([import("./place.ts"), import("./stack-home.ts")]);
+  const place = await findPlace(home, stack);
+  return { home: stackHome(home, place), place };
 }
 
 /** The connection mends itself; meanwhile a person who waits should know why nothing happens. */

@@ -5,9 +5,10 @@ import { readBySeq } from "../../shared/nats/stream-reads.ts";
 import type { Forwarded } from "../../shared/tasks/messages.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Home } from "../home.ts";
-import { findNats, openNats, withoutHost } from "../nats.ts";
+import { findNats, type NatsOptions, openNats } from "../nats.ts";
 import { clientSettings, findPlace, type Place, reach } from "../place.ts";
 import { type OpenStack, openPlace } from "../stack.ts";
+import { stackHome } from "../stack-home.ts";
 import { browse, type Look, type Take } from "./browse.ts";
 import type { Letter } from "./letter.ts";
 import { type Pair, pairsOf } from "./pairs.ts";
@@ -32,19 +33,20 @@ export interface DeadLetters extends RedriveDeps, AsyncDisposable {
  * Opens the dead letters of a local host, or of a deployed stack.
  *
  * @param queue only this queue's
- * @throws CliError `usage` when there is no such queue or stack; `unreachable`
+ * @throws CliError `usage` when there is no such queue or stack, or the stack is of another deployment; `unreachable`
  */
 export async function openDeadLetters(
   home: Home,
-  { stack: name, queue }: { readonly stack?: string | undefined; readonly queue?: string | undefined },
+  given: Pick<NatsOptions, "stack" | "dataFolder"> & { readonly queue?: string | undefined },
 ): Promise<DeadLetters> {
+  const { stack: name, queue } = given;
   const place = await findPlace(home, name);
   const all = pairsOf(place.outputs);
   const queues = queue === undefined ? all : all.filter((pair) => pair.name === queue);
   if (queues.length === 0) throw noQueue(place, all, queue);
   const client = new SQSClient(clientSettings(place, "sqs"));
   const stack = openPlace(place);
-  const streams = streamReader(place.deployed === undefined ? home : withoutHost(home));
+  const streams = streamReader(stackHome(home, place), given);
   return {
     place,
     stack,
@@ -84,12 +86,12 @@ function noQueue({ label }: Place, all: readonly Pair[], queue: string | undefin
 }
 
 /** Looks messages up in their streams; NATS is asked only for those whose body did not travel with them. */
-function streamReader(home: Home) {
+function streamReader(home: Home, given: NatsOptions) {
   let connecting: ReturnType<typeof openNats> | undefined;
   return {
     async holds({ stream, seq }: Forwarded): Promise<boolean | undefined> {
       try {
-        connecting ??= openNats(findNats({}, process.env, home));
+        connecting ??= openNats(findNats(given, process.env, home));
         const jsm = await jetstreamManager(await connecting, { checkAPI: false, timeout: READ_MS });
         return (await readBySeq(jsm, stream, seq)) !== null;
       } catch {

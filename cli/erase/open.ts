@@ -6,10 +6,11 @@ import { dynamoEraser } from "../../shared/tasks/erasing.ts";
 import { isTerminal } from "../../shared/wire/index.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Home } from "../home.ts";
-import { findNats, type NatsOptions, openNats, withoutHost } from "../nats.ts";
+import { findNats, type NatsOptions, openNats } from "../nats.ts";
 import { clientSettings, findPlace, reach } from "../place.ts";
 import { readRecord, type TaskRecord } from "../record.ts";
 import { openPlace } from "../stack.ts";
+import { stackHome } from "../stack-home.ts";
 import { eraseTable } from "./journal.ts";
 import { deleteObjects, purgeMessages } from "./nats.ts";
 import { deleteValues } from "./values.ts";
@@ -39,12 +40,10 @@ export interface Erasing extends AsyncDisposable {
   erase(record: TaskRecord, of: { readonly by: string; readonly streams: boolean }): Promise<Erased>;
 }
 
-/** @throws CliError as {@link findPlace} */
-export async function openErasing(
-  home: Home,
-  given: NatsOptions & { readonly stack?: string | undefined; readonly dataFolder?: string | undefined },
-): Promise<Erasing> {
-  const place = await findPlace(home, given.stack);
+/** @throws CliError as {@link findPlace} and {@link stackHome} */
+export async function openErasing(folder: Home, given: NatsOptions): Promise<Erasing> {
+  const place = await findPlace(folder, given.stack);
+  const home = stackHome(folder, place);
   const { label, local, outputs } = place;
   const closing = new AsyncDisposableStack();
   const stack = closing.use(openPlace(place));
@@ -57,8 +56,7 @@ export async function openErasing(
   /** Only what was given out by way of NATS needs it. */
   async function connect(isNeeded: boolean): Promise<NatsConnection | undefined> {
     if (!isNeeded) return undefined;
-    const env = given.dataFolder === undefined ? process.env : {};
-    const nc = await openNats(findNats(given, env, place.deployed === undefined ? home : withoutHost(home)));
+    const nc = await openNats(findNats(given, process.env, home));
     closing.defer(() => nc.close());
     return nc;
   }

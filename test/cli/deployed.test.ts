@@ -21,6 +21,7 @@ import { openPauses } from "../../cli/pauses.ts";
 import { findPlace } from "../../cli/place.ts";
 import { retryTask } from "../../cli/retry/retry-task.ts";
 import { openStack } from "../../cli/stack.ts";
+import { stackHome } from "../../cli/stack-home.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
@@ -62,7 +63,7 @@ before(async () => {
   Object.assign(process.env, aws.env); // where clients without an endpoint of their own find AWS
   // A queue's URL tells the SDK where SQS is.
   const outputs = JSON.stringify(stack.outputs).replaceAll(endpoints.sqs, aws.env.AWS_ENDPOINT_URL ?? "");
-  queues = z.record(z.string(), z.string()).parse(JSON.parse(outputs));
+  queues = { ...z.record(z.string(), z.string()).parse(JSON.parse(outputs)), NatsServers: nats.url };
   aws.played.stacks[STACK] = {
     outputs: queues,
     resources: [["workLogs0A1B2C3D", "AWS::Logs::LogGroup", "acme-work"]],
@@ -73,7 +74,7 @@ before(async () => {
 
   writeFileSync(
     join(cwd, "agents.yaml"),
-    `deployment: acme\nagents: { boss: {} }\nnats: { servers: ["${nats.url}"] }\n`,
+    `deployment: acme\nagents: { boss: {} }\nnats: { servers: ["nats://127.0.0.1:1"] }\n`,
   );
   mkdirSync(join(cwd, ".sluice"));
   const nobody = "http://127.0.0.1:1";
@@ -124,13 +125,14 @@ test("pause and resume", async () => {
   assert.match(String(await received(queues.WorkQueueUrl)), new RegExp(taskId));
 });
 
-test("retry and erase, by way of the NATS that agents.yaml names", async () => {
+test("retry and erase, by way of the NATS that the stack names", async () => {
   const { head } = await task("msg-again");
   const payload = { channelRef: "boss", skillId: "boss/task", a2a: "hello" };
   const taskId = `task_${"b".repeat(24)}`;
   const input = { text: JSON.stringify(payload) };
   await store.admit({ ...head, taskId, messageId: "m-again", input, state: "TASK_STATE_FAILED" });
-  const retried = await run(["retry", taskId, "--stack", STACK], { cwd, env: aws.env });
+  const env = { ...aws.env, NATS_URL: "nats://127.0.0.1:1" };
+  const retried = await run(["retry", taskId, "--stack", STACK], { cwd, env });
   assert.equal(retried.code, 0, retried.stderr);
   const message = `a2a.v1.task.${head.from}.${BOSS}.retry_${"b".repeat(24)}_1`;
   const jsm = await jetstreamManager(nc);
@@ -199,6 +201,30 @@ test("a letter whose queue is gone, or may not be sent to, stays a dead letter",
   assert.match(await settle(STACK), /you are not allowed to do this/);
   aws.played.refused.clear();
   assert.match(await settle(STACK), /object Object/);
+});
+
+test("a stack of another deployment than the folder's is not taken for this one", async () => {
+  aws.played.stacks["sluice-other"] = { outputs: { ...queues, DeploymentName: "eve" } };
+  const task = `task_${"c".repeat(24)}`;
+  for (const verb of [["retry", task], ["doctor"], ["erase", task, "--yes"], ["dead", "redrive", "--all"]]) {
+    const { code, stderr } = await run([...verb, "--stack", "sluice-other"], { cwd, env: aws.env });
+    assert.equal(code, EXIT.usage, verb.join(" "));
+    assert.match(stderr, /^sluice: --stack sluice-other: it is of the deployment eve, but .* is of acme: /);
+  }
+});
+
+test("an output of a stack that is not as expected is named", async () => {
+  const place = await findPlace(home, STACK);
+  for (const [output, value, said] of [
+    ["NatsServers", "http://x", /output NatsServers: expected a URL/],
+    ["NatsCredentials", "mine", /output NatsCredentials: expected none, file:PATH or secret:NAME$/],
+  ] as const) {
+    const outputs = { ...place.outputs, [output]: value };
+    assert.throws(() => stackHome(home, { ...place, outputs }), { exitCode: EXIT.failed, message: said });
+  }
+  const { NatsServers: _, ...old } = place.outputs;
+  const older = stackHome(home, { ...place, outputs: { ...old, TableName: "t", BucketName: "b" } });
+  assert.deepEqual([older.operator, older.host], [home.operator, undefined]);
 });
 
 describe("each verb says what is wrong with", () => {
