@@ -11,8 +11,8 @@ export async function askLine(question: string): Promise<string | undefined> {
   }
 }
 
-/** Asks the person at the terminal; anything but `yes`, and the end of the input, is no. */
+/** Asks the person at the terminal; anything but `yes` or `y`, and the end of the input, is no. */
 export async function confirm(question: string): Promise<boolean> {
   const answer = await askLine(`${question} (yes or no): `);
-  return answer?.trim().toLowerCase() === "yes";
+  return /^(y|yes)$/i.test(answer?.trim() ?? "");
 }

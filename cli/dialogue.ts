@@ -65,11 +65,11 @@ async function ask({ state }: TaskEvent, signal: AbortSignal): Promise<Answering
   }
   const said = await terminal.ask(
     "approve (yes or no): ",
-    (text) => /^(yes|no)$/i.test(text),
+    (text) => /^(y|yes|n|no)$/i.test(text),
     "expected yes or no; Ctrl-D leaves it open",
   );
   if (said === undefined) return undefined;
-  const approve = said.toLowerCase() === "yes";
+  const approve = /^y/i.test(said);
   const denyReason = approve ? undefined : await terminal.ask("why not (may be empty): ", () => true);
   return { kind: "auth_reply", a2a: { approve, ...(denyReason && { denyReason }) } };
 }

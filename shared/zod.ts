@@ -9,7 +9,7 @@ import en from "zod/v4/locales/en.js";
 z.config(en());
 
 export * from "zod/mini";
-export { $ZodType } from "zod/v4/core";
+export { $ZodError, $ZodType } from "zod/v4/core";
 
 /**
  * A schema that is built when it is first asked for: a start builds none that its function does not need.

@@ -4,7 +4,7 @@ import { CliError, EXIT } from "../errors.ts";
 import { type Output, processOutput } from "../output.ts";
 import { reasonOf } from "../place.ts";
 import { currentHome } from "../session.ts";
-import { cleanLine } from "../text.ts";
+import { cleanLine, countText } from "../text.ts";
 import type { Letter } from "./letter.ts";
 import { noteRest } from "./list.ts";
 import { type DeadLetters, meantLetter, noLetter, openDeadLetters } from "./open.ts";
@@ -60,7 +60,7 @@ async function wholeId(dead: DeadLetters, id: string | undefined): Promise<strin
 async function questionFor(dead: DeadLetters, id: string | undefined): Promise<string> {
   const { letters, more } = await dead.look();
   if (id === undefined)
-    return `Delete ${letters.length}${more ? " and more" : ""} dead letters of ${dead.place.label} for good?`;
+    return `Delete ${countText(letters.length, "dead letter")}${more ? " and more" : ""} of ${dead.place.label} for good?`;
   const letter = letters.find((of) => of.id === id);
   if (letter === undefined) throw noLetter(id);
   const { queue, task } = letter;

@@ -1,5 +1,6 @@
 import { Logger } from "@aws-lambda-powertools/logger";
 import type { Timing } from "../config/timing.ts";
+import { $ZodError, prettifyError } from "../zod.ts";
 import { MetricLines } from "./emf.ts";
 import type { LogFields } from "./fields.ts";
 import type {
@@ -67,9 +68,13 @@ export function publishMetrics({ flush }: Pick<PowertoolsTelemetry, "flush">) {
   return { after: flush, onError: flush };
 }
 
-/** The fields that tell what an error was, without its stack's absolute paths. */
+/** The fields that tell what an error was, on one line, without its stack's absolute paths. */
 export function errorFields(error: unknown): { errorName: string; errorMessage: string } {
   try {
+    if (error instanceof $ZodError) return { errorName: "ZodError", errorMessage: issuesOf(error) };
+    // V8 quotes the text that is no JSON, which may be a payload.
+    if (error instanceof SyntaxError && error.message.includes("JSON"))
+      return { errorName: error.name, errorMessage: "not JSON" };
     return error instanceof Error
       ? { errorName: String(error.name), errorMessage: String(error.message) }
       : { errorName: typeof error, errorMessage: String(error) };
@@ -77,4 +82,12 @@ export function errorFields(error: unknown): { errorName: string; errorMessage: 
     // A proxy, or a getter that throws.
     return { errorName: typeof error, errorMessage: "an error that does not say what it is" };
   }
+}
+
+/** What was expected where, as `Invalid input: expected string at a.b; …`: zod's own message is JSON over many lines. */
+function issuesOf(error: $ZodError): string {
+  return prettifyError(error)
+    .replaceAll(/\n\s*→ /g, " ")
+    .replaceAll(/^✖ /gm, "")
+    .replaceAll("\n", "; ");
 }

@@ -312,7 +312,7 @@ test("drop asks at a terminal, and anything but yes leaves the letter where it i
   for (const [typed, exitCode, said] of [
     ["no\r", 1, /nothing is dropped/],
     ["\u0004", 1, /nothing is dropped/],
-    ["Yes\r", 0, new RegExp(`${id}  controls  dropped`)],
+    ["Y\r", 0, new RegExp(`${id}  controls  dropped`)],
   ] as const) {
     const terminal = onTerminal(`dead drop ${id}`, cwd);
     const question = "Delete a dead letter of controls for good? (yes or no): ";

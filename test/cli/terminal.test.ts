@@ -84,7 +84,7 @@ test("ask puts a task's questions to the person at the terminal", { skip }, asyn
   run.type("\r");
   run.type("dark blue\r");
   await shows("approve (yes or no): ");
-  run.type("maybe\rno\r");
+  run.type("maybe\rn\r");
   await shows("expected yes or no");
   await shows("why not (may be empty): ");
   run.type("too dark\r");

@@ -165,6 +165,7 @@ test("whatever the runbooks name in code's letters is there: metrics, alarms, fi
     ...["bridge", "admit", "control", "controls", "events", "work", "sweep", "tasks", "function", "due"],
     ...["a2a.v1.event.<runtime>.>", "A2A_EVENTS", "max_bytes", "max_msgs"],
     ...["nats consumer info A2A_TASKS a2a_tasks_<runtime>", "step.run", "timeout", "AbortSignal"],
+    ...["<function>", "bridge", "work"].map((name) => `.sluice/logs/${name}.log`),
     ...["ConcurrentExecutions", "Runtime exited", "Task timed out"],
     ...rowsOf("Alarms").map(([name]) => plain(name)),
   ]);
