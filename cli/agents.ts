@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import { loadAgents } from "../shared/config/load-agents.ts";
@@ -53,9 +52,9 @@ async function agents(given: Options): Promise<number> {
 }
 
 /** The skills of our own agents by their short ids, as their files have them; none of files that cannot be loaded. */
-async function ownSkills({ folder, agents }: Home): Promise<Map<string, string[]>> {
+async function ownSkills({ agentsDir, agents }: Home): Promise<Map<string, string[]>> {
   if (agents.length === 0) return new Map();
-  const loaded = await loadAgents(join(folder, "agents")).catch(() => []);
+  const loaded = await loadAgents(agentsDir).catch(() => []);
   return new Map(loaded.map(({ id, skills }) => [id, Object.keys(skills).sort()]));
 }
 

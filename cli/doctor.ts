@@ -26,7 +26,7 @@ async function doctor(given: Options): Promise<number> {
   // The clients of AWS take long to load.
   const { examineAll } = await import("./doctor/examine.ts");
   out.waitingFor("looking");
-  const { home, place, findings: none } = await placeOf(currentHome(given.dataFolder), given);
+  const { home, place, findings: none } = await placeOf(currentHome(given), given);
   const where = findNats(given, process.env, home);
   const findings = [...none, ...(await examineAll(home, place, where))];
   out.done();

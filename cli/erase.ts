@@ -35,7 +35,7 @@ async function erase(task: string, given: Options): Promise<number> {
     throw new CliError(EXIT.usage, "what is erased is gone for good: without a terminal --yes is required");
   // The clients of AWS take long to load.
   const { openErasing } = await import("./erase/open.ts");
-  await using erasing = await openErasing(currentHome(given.dataFolder), given);
+  await using erasing = await openErasing(currentHome(given), given);
   const found = await erasing.find(task);
   const question = `Erase what ${cleanLine(found.head.from, 64)} asked of ${found.head.to}, and what came of it, for good?`;
   if (!given.yes && !(await confirm(question))) {

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
 import { credentials, deploymentName, serverUrl } from "../shared/config/deployment.ts";
@@ -54,9 +54,17 @@ export interface Where {
   readonly ca?: string;
 }
 
-/** The deployment that the command belongs to, as its folder tells. */
-export interface Home {
-  readonly folder: string;
+/** The files that describe a deployment. */
+const files = z.object({
+  /** The path of `agents.yaml`. */
+  config: z.string().min(1),
+  /** The folder of the agents' files. */
+  agentsDir: z.string().min(1),
+});
+type Files = z.infer<typeof files>;
+
+/** The deployment that the command belongs to, as its files tell. */
+export interface Home extends Files {
   /** First part of our agents' runtime ids. */
   readonly deployment: string;
   /** The short ids of our agents, sorted. */
@@ -70,31 +78,51 @@ export interface Home {
 }
 
 /**
- * Reads the deployment out of a folder: `agents.yaml`, the names of the files in `agents/`, `.sluice/host.json`.
+ * The deployment of the local host that runs in a folder, as the files tell that the host was started with; where none
+ * runs, or it does not tell, that of the folder.
  *
- * @param data where the host of this deployment has its data, if not there
- * @throws CliError `usage` when `agents.yaml` is not as expected; a missing one is fine. `unreachable` when no host runs
- *   on the data that was named
+ * @param data where the host has its data, if not in `.sluice`
+ * @throws CliError as {@link readFolder}; `usage` when the host is of another deployment than the files;
+ *   `unreachable` when no host runs on the data that was named
  */
 export function readHome(folder: string, data?: string): Home {
-  const path = join(folder, "agents.yaml");
-  const parsed = file.safeParse(existsSync(path) ? parseYaml(path) : {});
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new CliError(EXIT.usage, `${path}: ${issue?.path.join(".")}: ${issue?.message}`);
-  }
-  const { deployment, nats, agents } = parsed.data;
-  const host = findHost(join(data ?? join(folder, ".sluice"), "host.json"));
+  const { files, ...host } = findHost(join(data ?? join(folder, ".sluice"), "host.json"));
   if (data !== undefined && host.host === undefined)
     throw new CliError(
       EXIT.unreachable,
       `no local host runs on the data folder ${data}: start it with \`npm start -- --data ${data}\``,
     );
+  const home = files === undefined ? readFolder(folder) : readFiles(files);
+  const { DeploymentName: runs = home.deployment } = host.stack?.outputs ?? {};
+  if (runs === home.deployment) return { ...home, ...host };
+  throw new CliError(
+    EXIT.usage,
+    `the local host on ${data ?? join(folder, ".sluice")} runs the deployment ${runs}, but ${home.config} is of ${home.deployment}: start it again, or call the command in the folder whose agents.yaml says deployment: ${runs}`,
+  );
+}
+
+/**
+ * The deployment of a folder, whatever host runs: `agents.yaml`, and the names of the files in `agents/`.
+ *
+ * @throws CliError `usage` when `agents.yaml` is not as expected; a missing one is fine
+ */
+export function readFolder(folder: string): Home {
+  return readFiles({ config: join(folder, "agents.yaml"), agentsDir: join(folder, "agents") });
+}
+
+function readFiles({ config, agentsDir }: Files): Home {
+  const parsed = file.safeParse(existsSync(config) ? parseYaml(config) : {});
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new CliError(EXIT.usage, `${config}: ${issue?.path.join(".")}: ${issue?.message}`);
+  }
+  const { deployment, nats, agents } = parsed.data;
+  const folder = dirname(config);
   return {
-    folder,
+    config,
+    agentsDir,
     deployment,
-    agents: [...new Set([...Object.keys(agents ?? {}), ...agentIds(join(folder, "agents"))])].sort(),
-    ...host,
+    agents: [...new Set([...Object.keys(agents ?? {}), ...agentIds(agentsDir)])].sort(),
     operator: {
       servers: nats.servers,
       credentials: fromFolder(folder, nats.credentials),
@@ -129,16 +157,20 @@ function agentIds(folder: string): string[] {
 }
 
 /** What is known of a host that still lives; a file that a killed host left behind counts for nothing. */
-function findHost(path: string): Pick<Home, "host" | "stack"> {
+function findHost(path: string): Pick<Home, "host" | "stack"> & { readonly files?: Files } {
   try {
     const told: unknown = JSON.parse(readFileSync(path, "utf8"));
     const { pid, nats, natsCredentials, natsCa } = runningHost.parse(told);
     if (!isAlive(pid)) return {};
     const ca = natsCa !== undefined && { ca: natsCa };
     const stack = localStack.safeParse(told).data;
+    // Agents' files are programs: those that another user names are not loaded.
+    const isOurs = statSync(path).uid === process.getuid?.();
+    const made = isOurs ? z.object({ files }).safeParse(told).data : undefined;
     return {
       host: { servers: nats.split(","), credentials: natsCredentials, ...ca },
       ...(stack !== undefined && { stack }),
+      ...made,
     };
   } catch {
     return {};

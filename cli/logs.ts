@@ -51,7 +51,7 @@ async function logs(task: string, given: Options): Promise<number> {
     import("./logs/source.ts"),
     import("./logs/task.ts"),
   ]);
-  const place = await findPlace(currentHome(given.dataFolder), given.stack);
+  const place = await findPlace(currentHome(given), given.stack);
   using opened = openPlace(place);
   // Before it is decided a message is known by its subject alone. The table may be out of reach: the logs are not.
   const head = await opened.store.head(task).catch(() => undefined);

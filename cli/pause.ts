@@ -42,7 +42,7 @@ export function resumeCommand(): Command {
 async function pause(name: string, { stack: stackName, dataFolder, json, refuse }: Options): Promise<number> {
   const out = processOutput(json);
   const { openPauses } = await import("./pauses.ts");
-  using pauses = await openPauses(currentHome(dataFolder), stackName);
+  using pauses = await openPauses(currentHome({ stack: stackName, dataFolder }), stackName);
   const agent = pauses.agent(name);
   const { at, by } = await pauses.pause(agent, { at: Date.now(), by: userInfo().username, refuse });
   const told = { agent: agent.id, runtime: agent.runtime, paused: true, refuse };
@@ -55,7 +55,7 @@ async function pause(name: string, { stack: stackName, dataFolder, json, refuse 
 async function resume(name: string, { stack: stackName, dataFolder, json }: Options): Promise<number> {
   const out = processOutput(json);
   const { openPauses } = await import("./pauses.ts");
-  using pauses = await openPauses(currentHome(dataFolder), stackName);
+  using pauses = await openPauses(currentHome({ stack: stackName, dataFolder }), stackName);
   const agent = pauses.agent(name);
   const { wasPaused, offered } = await pauses.resume(agent);
   out.record({ agent: agent.id, runtime: agent.runtime, paused: false, wasPaused, offered });

@@ -1,8 +1,8 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { commandRuntime } from "../shared/config/deployment.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { findHome, type Home, readHome } from "./home.ts";
-import { findNats, openNats } from "./nats.ts";
+import { findHome, type Home, readFolder, readHome } from "./home.ts";
+import { findNats, type NatsOptions, openNats } from "./nats.ts";
 import type { Common } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
@@ -54,11 +54,12 @@ export async function inSession(
 }
 
 /** The deployment that the options mean, and its stack where that is named. */
-async function named({ stack, dataFolder }: Parameters<typeof inSession>[0]): Promise<{
+async function named(options: Parameters<typeof inSession>[0]): Promise<{
   readonly home: Home;
   readonly place?: Place;
 }> {
-  const home = currentHome(dataFolder);
+  const home = currentHome(options);
+  const { stack } = options;
   if (stack === undefined) return { home };
   const [{ findPlace }, { stackHome }] = await Promise.all([import("./place.ts"), import("./stack-home.ts")]);
   const place = await findPlace(home, stack);
@@ -74,12 +75,17 @@ async function tellTroubles(nc: NatsConnection, out: Output): Promise<void> {
 }
 
 /**
- * The deployment of the folder that the command is called in.
+ * The deployment of the folder that the command is called in, or of the host whose data folder is named.
  *
- * @param dataFolder of its host; the variable SLUICE_DATA names it otherwise
+ * @param options.stack the deployed stack that is named, for which no local host counts
+ * @param options.dataFolder of a host; the variable SLUICE_DATA names it otherwise
+ * @throws CliError as {@link readHome}; `usage` when both are named
  */
-export function currentHome(dataFolder = process.env.SLUICE_DATA || undefined): Home {
-  return readHome(findHome(process.cwd(), own), dataFolder);
+export function currentHome({ stack, dataFolder }: Pick<NatsOptions, "stack" | "dataFolder">): Home {
+  const folder = findHome(process.cwd(), own);
+  if (stack === undefined) return readHome(folder, dataFolder ?? (process.env.SLUICE_DATA || undefined));
+  if (dataFolder === undefined) return readFolder(folder);
+  throw new CliError(EXIT.usage, "--stack and --data-folder each name a deployment: give one of them");
 }
 
 /** As whom the command acts unless `--from` says otherwise. */

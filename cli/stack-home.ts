@@ -18,7 +18,7 @@ export function stackHome({ host, ...home }: Home, { deployed, outputs }: Place)
   if (name === home.deployment) return { ...home, operator: natsOf(home, deployed.name, outputs) };
   throw new CliError(
     EXIT.usage,
-    `--stack ${deployed.name}: it is of the deployment ${name}, but this folder (${home.folder}) is of ${home.deployment}: call the command in the folder whose agents.yaml says deployment: ${name}`,
+    `--stack ${deployed.name}: it is of the deployment ${name}, but ${home.config} is of ${home.deployment}: call the command in the folder whose agents.yaml says deployment: ${name}`,
   );
 }
 

@@ -41,7 +41,7 @@ async function steps(task: string, { stack: name, dataFolder, json }: Options): 
     import("./stack.ts"),
     import("./record.ts"),
   ]);
-  using opened = await openStack(currentHome(dataFolder), name);
+  using opened = await openStack(currentHome({ stack: name, dataFolder }), name);
   const record = await readRecord(opened, task);
   const lines = await timelineOf(record, Date.now());
   const { question } = record.view;

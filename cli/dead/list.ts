@@ -21,7 +21,7 @@ export const CLOCKS_MS = 60_000;
 /** `sluice dead list`. */
 export async function list(given: DeadOptions): Promise<number> {
   const out = processOutput(given.json);
-  await using dead = await openDeadLetters(currentHome(given.dataFolder), given);
+  await using dead = await openDeadLetters(currentHome(given), given);
   out.waitingFor("looking at the dead letters");
   const look = await dead.look();
   const lines = look.letters.length === 0 ? [] : await troubles(dead.place, look.letters, out);

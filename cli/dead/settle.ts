@@ -17,7 +17,7 @@ type Settle = (letter: Letter) => Promise<string | undefined>;
 export async function redriveSome(id: string | undefined, given: DeadOptions): Promise<number> {
   oneOrAll(id, given);
   const out = processOutput(given.json);
-  await using dead = await openDeadLetters(currentHome(given.dataFolder), given);
+  await using dead = await openDeadLetters(currentHome(given), given);
   return await settleAll(dead, await wholeId(dead, id), out, "redriven", async (letter) => {
     const outcome = await redrive(dead, letter);
     return outcome.sent ? undefined : outcome.why;
@@ -30,7 +30,7 @@ export async function dropSome(id: string | undefined, given: DeadOptions): Prom
   const out = processOutput(given.json);
   if (!given.yes && !out.interactive)
     throw new CliError(EXIT.usage, "what is dropped is gone for good: without a terminal --yes is required");
-  await using dead = await openDeadLetters(currentHome(given.dataFolder), given);
+  await using dead = await openDeadLetters(currentHome(given), given);
   const whole = await wholeId(dead, id);
   if (!given.yes && !(await confirm(await questionFor(dead, whole)))) {
     out.line("nothing is dropped");

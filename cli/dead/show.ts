@@ -26,7 +26,7 @@ interface Told {
 /** `sluice dead show`. */
 export async function show(id: string, given: DeadOptions): Promise<number> {
   const out = processOutput(given.json);
-  await using dead = await openDeadLetters(currentHome(given.dataFolder), given);
+  await using dead = await openDeadLetters(currentHome(given), given);
   out.waitingFor("looking at the dead letters");
   const letter = meantLetter((await dead.look()).letters, id);
   const { task, forwarded } = letter;

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
@@ -46,7 +45,7 @@ export async function examineAll(
   return [nodeFinding(process.version), ...agents.findings, ...known, ...more, ...there.flat()];
 }
 
-/** The hosted agents, as the files of this folder have them. */
+/** The hosted agents, as their files have them. */
 async function agentsOf(
   home: Home,
 ): Promise<{ readonly runtimes: readonly PulledRuntime[]; readonly findings: readonly Finding[] }> {
@@ -55,13 +54,13 @@ async function agentsOf(
     delegates: false,
   }));
   const findings = await examine("agents", "mend what it names, and look again", async () => {
-    const agents = await loadAgents(join(home.folder, "agents"));
-    const { deployment } = readAgentsYaml(join(home.folder, "agents.yaml"), agents);
+    const agents = await loadAgents(home.agentsDir);
+    const { deployment } = readAgentsYaml(home.config, agents);
     runtimes = deployment.agents.map(({ runtime, policy }) => ({
       runtime,
       delegates: policy.delegateTargets.length > 0,
     }));
-    return [ok("agents", `${runtimes.length} in ${home.folder}`)];
+    return [ok("agents", `${runtimes.length} in ${home.agentsDir}`)];
   });
   return { runtimes, findings };
 }

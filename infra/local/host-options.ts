@@ -24,6 +24,8 @@ export interface HostOptions {
   readonly dataDir: string;
   /** The folder that `cdk synth` wrote; or what makes it, called once the data folder is this host's alone. */
   readonly assemblyDir: string | (() => Promise<string>);
+  /** What the assembly was made of, as absolute paths; `host.json` tells it to the command. */
+  readonly files?: { readonly config: string; readonly agentsDir: string };
   /** The port of the host's own NATS server; 0 for any; 4222 if absent. */
   readonly natsPort?: number;
   /** An existing NATS server to be used instead. */

@@ -236,10 +236,11 @@ function hostOf(
 }
 
 /** What `host.json` says. */
-function describe({ dataDir, scale }: Stage, { nats, endpoints }: Parts, host: Host): object {
+function describe({ dataDir, scale, options }: Stage, { nats, endpoints }: Parts, host: Host): object {
   return {
     pid: process.pid,
     dataDir,
+    files: options.files,
     nats: nats.servers,
     natsCredentials: nats.credentials,
     natsCa: nats.ca,

@@ -109,6 +109,7 @@ function start(chosen: Options, progress: Progress, signal: AbortSignal): Promis
       const { agentsDir, config: agentsYaml } = chosen;
       return (await synthesize({ agentsDir, agentsYaml, outDir })).assemblyDir;
     },
+    files: { config: resolve(chosen.config), agentsDir: resolve(chosen.agentsDir) },
     ...natsOf(chosen),
     timeScale: chosen.timeScale,
     signal,

@@ -67,7 +67,8 @@ after(async () => {
 function homeAt({ dynamodb, s3, sqs, nats: url }: Endpoints): Home {
   const { table, bucket } = kept;
   return {
-    folder: dataDir,
+    config: join(dataDir, "agents.yaml"),
+    agentsDir: join(dataDir, "agents"),
     deployment: "acme",
     agents: [],
     host: { servers: [url], credentials: "none" },

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gather, stateOf } from "../../cli/agents.ts";
-import { findHome, readHome } from "../../cli/home.ts";
+import { findHome, readFolder, readHome } from "../../cli/home.ts";
 import { findNats } from "../../cli/nats.ts";
 import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
 import { meant } from "../../cli/resolve.ts";
@@ -70,6 +70,30 @@ test("a host whose data lies elsewhere is found by its folder, and must run", (t
     exitCode: 3,
     message: /no local host runs on .*none/,
   });
+});
+
+test("a host tells of which files its deployment was made, and those count, not the folder's", (t) => {
+  const other = folder(t, {
+    "mine.yaml": "deployment: other\nnats: { credentials: file:me.creds }",
+    "bots/boom.ts": "",
+  });
+  const here = folder(t, { "agents.yaml": "deployment: acme", "agents/echo.ts": "" });
+  const files = { config: join(other, "mine.yaml"), agentsDir: join(other, "bots") };
+  const stack = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:2", table: "t", bucket: "b" };
+  const running = (told: object) =>
+    folder(t, { "host.json": JSON.stringify({ pid: process.pid, nats: "nats://a:1", ...stack, ...told }) });
+  const outputs = { DeploymentName: "other" };
+  const home = readHome(here, running({ files, outputs }));
+  assert.deepEqual([home.deployment, home.agents, home.config], ["other", ["boom"], files.config]);
+  assert.equal(home.operator.credentials, `file:${other}/me.creds`);
+  assert.deepEqual(ownTarget(home, "boom"), { runtime: "other-boom", channelRef: "boom" });
+  // One of an older version does not tell.
+  assert.throws(() => readHome(here, running({ outputs })), {
+    exitCode: 2,
+    message: /^the local host on .* runs the deployment other, but .*agents\.yaml is of acme: /,
+  });
+  assert.equal(readHome(here, running({})).deployment, "acme");
+  assert.deepEqual(readFolder(here).agents, ["echo"]);
 });
 
 test("a task is meant by the beginning of its id, if no other begins so", () => {
