@@ -7,6 +7,7 @@ import { findNats } from "./nats.ts";
 import { common, STACK, withCommon } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
+import { repeatPlace } from "./repeat.ts";
 import { currentHome } from "./session.ts";
 
 const options = common.extend({ stack: z.string().optional() });
@@ -60,9 +61,10 @@ async function placeOf(
 function tell(out: Output, { level, part, says, todo }: Finding): void {
   const { green, yellow, red, dim } = out.colours;
   const shade = { ok: green, warning: yellow, wrong: red }[level];
-  out.record({ level, part, says, todo: todo ?? null });
+  const advice = todo && repeatPlace(todo);
+  out.record({ level, part, says, todo: advice ?? null });
   out.line(`${shade(level.padEnd(7))}  ${part}: ${says}`);
-  if (todo !== undefined) out.line(`         ${dim("→")} ${todo}`);
+  if (advice !== undefined) out.line(`         ${dim("→")} ${advice}`);
 }
 
 function summary(findings: readonly Finding[]): string {

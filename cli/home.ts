@@ -94,7 +94,8 @@ export function readHome(folder: string, data?: string): Home {
     );
   const home = files === undefined ? readFolder(folder) : readFiles(files);
   const { DeploymentName: runs = home.deployment } = host.stack?.outputs ?? {};
-  if (runs === home.deployment) return { ...home, ...host };
+  // A folder without agents.yaml is of no deployment, and contradicts none.
+  if (runs === home.deployment || !existsSync(home.config)) return { ...home, deployment: runs, ...host };
   throw new CliError(
     EXIT.usage,
     `the local host on ${data ?? join(folder, ".sluice")} runs the deployment ${runs}, but ${home.config} is of ${home.deployment}: start it again, or call the command in the folder whose agents.yaml says deployment: ${runs}`,

@@ -101,7 +101,7 @@ function nextSteps(folder: string, { agent }: Answers, written: readonly Written
   return [
     "",
     `npm start${where}`,
-    `./sluice ask ${agent} "Hello"`,
+    `./sluice ask ${agent} "Hello"${isOwn ? "" : ` --data-folder ${folder}/.sluice`}`,
     ...(kept ? ["", `agents.yaml says who may ask ${agent}: see its defaults (docs/configuration.md)`] : []),
   ];
 }

@@ -14,6 +14,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
+import { remember, repeatPlace } from "./repeat.ts";
 import { replyCommand } from "./reply.ts";
 import { retryCommand } from "./retry.ts";
 import { statusCommand } from "./status.ts";
@@ -28,7 +29,8 @@ export function program(): Command {
     .version(manifest.version)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "sluice: ")) })
-    .showHelpAfterError("(add --help for what is possible)");
+    .showHelpAfterError("(add --help for what is possible)")
+    .hook("preAction", remember);
   const verbs = [
     askCommand(),
     statusCommand(),
@@ -107,7 +109,7 @@ async function main(argv: readonly string[]): Promise<void> {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     else {
       const { line, exitCode } = explain(error);
-      process.stderr.write(`sluice: ${cleanLine(line, 2_000)}\n`);
+      process.stderr.write(`sluice: ${cleanLine(repeatPlace(line), 2_000)}\n`);
       process.exitCode = exitCode;
     }
   }

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { EXIT } from "./errors.ts";
 import { DATA_FOLDER, STACK } from "./options.ts";
 import { processOutput } from "./output.ts";
+import { repeatPlace } from "./repeat.ts";
 import { currentHome } from "./session.ts";
 
 const options = z.object({
@@ -48,7 +49,9 @@ async function pause(name: string, { stack: stackName, dataFolder, json, refuse 
   const told = { agent: agent.id, runtime: agent.runtime, paused: true, refuse };
   out.record({ ...told, since: new Date(at).toISOString(), by });
   const meanwhile = refuse ? "new tasks are rejected as overloaded" : "new tasks wait";
-  out.line(`${agent.runtime} is paused: ${meanwhile}; go on with ./sluice resume ${agent.id}`);
+  out.line(
+    `${agent.runtime} is paused: ${meanwhile}; go on with ${repeatPlace("./sluice resume")} ${agent.id}`,
+  );
   return EXIT.ok;
 }
 

@@ -1,4 +1,5 @@
 import { type ArtifactRef, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
+import { repeatPlace } from "./repeat.ts";
 import { type Colours, clean, cleanLine, sizeText } from "./text.ts";
 
 const LABEL_WIDTH = 10;
@@ -29,7 +30,8 @@ export function artifactText(artifact: ArtifactRef): string {
 
 /** How to read a task's artifacts. */
 export function artifactHint(task: string, count: number): string {
-  return `read ${count === 1 ? "it" : "one"} with ./sluice artifact ${cleanLine(task)}${count === 1 ? "" : " NAME"}`;
+  const command = repeatPlace("./sluice artifact");
+  return `read ${count === 1 ? "it" : "one"} with ${command} ${cleanLine(task)}${count === 1 ? "" : " NAME"}`;
 }
 
 /** An event on one line: what happened, and its text or artifact. */
@@ -54,9 +56,10 @@ export function questionText(event: TaskEvent, c: Colours): string {
 /** Who must answer what a task asks, and how; empty when it asks nothing. */
 export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "taskKey" | "to">): string {
   const [task, who] = [cleanLine(taskKey), cleanLine(to)];
-  if (state === "TASK_STATE_INPUT_REQUIRED") return `${who} must answer: ./sluice reply ${task} TEXT`;
+  if (state === "TASK_STATE_INPUT_REQUIRED")
+    return `${who} must answer: ${repeatPlace("./sluice reply")} ${task} TEXT`;
   if (state === "TASK_STATE_AUTH_REQUIRED")
-    return `${who} must decide: ./sluice authorize ${task}, or add --deny REASON`;
+    return `${who} must decide: ${repeatPlace("./sluice authorize")} ${task}, or add --deny REASON`;
   return "";
 }
 

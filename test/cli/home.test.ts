@@ -93,6 +93,7 @@ test("a host tells of which files its deployment was made, and those count, not 
     message: /^the local host on .* runs the deployment other, but .*agents\.yaml is of acme: /,
   });
   assert.equal(readHome(here, running({})).deployment, "acme");
+  assert.equal(readHome(other, running({ outputs })).deployment, "other");
   assert.deepEqual(readFolder(here).agents, ["echo"]);
 });
 
