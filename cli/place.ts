@@ -105,7 +105,7 @@ const SET_CREDENTIALS =
 
 /** The names of AWS's errors that say it does not know us (IAM User Guide, "Troubleshoot"; API references, "Common errors"). */
 const STRANGER =
-  /^(CredentialsProviderError|TokenProviderError|ExpiredToken(Exception)?|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|InvalidSignatureException|AccessDenied(Exception)?)$/;
+  /^(CredentialsProviderError|TokenProviderError|ExpiredToken(Exception)?|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|InvalidSignatureException)$/;
 
 /** What the user is to set when AWS cannot be asked for want of a region or of credentials; nothing at other errors. */
 export function awsAdvice(error: unknown): string | undefined {
