@@ -155,7 +155,7 @@ describe("a new user, with Node 20", () => {
     assert.deepEqual([elsewhere.code, elsewhere.said.endsWith("completed\nfrom elsewhere\n")], [0, true]);
     await stop(host);
     const { code, said } = await clone.run("./sluice ask echo hi --nats 127.0.0.1:1");
-    assert.deepEqual([code, /cannot reach NATS.*`npm start`/.test(said)], [3, true], said);
+    assert.deepEqual([code, /cannot reach NATS.*see that a server runs there/.test(said)], [3, true], said);
   });
 
   test("the first agent, and that of docs/agents.md, are asked after a restart", async (t) => {
