@@ -8,7 +8,7 @@ import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
 import { type Messenger, natsMessenger } from "../shared/events/messenger.ts";
 import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
 import { clientName, NatsLink } from "../shared/nats/index.ts";
-import { createSender } from "../shared/queues/index.ts";
+import { createSender, type Sender } from "../shared/queues/index.ts";
 import { type Clock, systemClock } from "../shared/tasks/clock.ts";
 import { dynamoPauses } from "../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
@@ -92,15 +92,20 @@ export function wire(name: string, deployment: unknown): Wiring {
 /** Puts hints on their agents' queues, several in a request: on its own where an agent has one, else on `work`. */
 export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
   const { shared, own } = workQueues(process.env);
-  const client = new SQSClient({ ...AWS_CLIENT, cacheMiddleware: true });
-  const senderTo = (queueUrl: string) => createSender({ client, queueUrl, lingerMs: LINGER_MS });
-  const senders = new Map(Array.from(own, ([runtime, url]) => [runtime, senderTo(url)]));
-  const others = shared === undefined ? undefined : senderTo(shared);
+  const senders = new Map<string, Sender>();
+  let client: SQSClient | undefined;
+  /** Made when it is first needed: most tasks are worked on without a hint, and a start need not wait for the client. */
+  const senderTo = (queueUrl: string): Sender => {
+    client ??= new SQSClient({ ...AWS_CLIENT, cacheMiddleware: true });
+    const sender = senders.get(queueUrl) ?? createSender({ client, queueUrl, lingerMs: LINGER_MS });
+    senders.set(queueUrl, sender);
+    return sender;
+  };
   return async (hint, delaySec = 0) => {
-    const sender = senders.get(hint.to ?? "") ?? others;
+    const queueUrl = own.get(hint.to ?? "") ?? shared;
     // Only the function of a single agent knows no other queue, and then the message was put into the wrong one.
-    if (sender === undefined) throw new Error(`a hint for ${hint.to}: this function has no queue for it`);
-    await sender.send({ body: JSON.stringify(hint), delaySeconds: delaySec });
+    if (queueUrl === undefined) throw new Error(`a hint for ${hint.to}: this function has no queue for it`);
+    await senderTo(queueUrl).send({ body: JSON.stringify(hint), delaySeconds: delaySec });
   };
 }
 

@@ -24,3 +24,6 @@ export function whenUsed<T extends object>(build: () => T): () => T {
     return built;
   };
 }
+
+/** What a schema gives that is built when it is used. */
+export type Used<T extends () => z.ZodMiniType> = z.infer<ReturnType<T>>;

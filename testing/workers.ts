@@ -1,3 +1,4 @@
+import { runTask } from "../functions/work/run.ts";
 import { type WorkDeps, work } from "../functions/work/work.ts";
 import type { Agent } from "../shared/agents/index.ts";
 import type { WorkHint } from "../shared/tasks/messages.ts";
@@ -32,7 +33,7 @@ export class Workers {
   /** Works on what a hint speaks of, until that is over or the process dies. */
   async run(
     process: Process,
-    deps: Omit<WorkDeps, "agents" | "listen">,
+    deps: Omit<WorkDeps, "agents" | "listen" | "runner">,
     { agent, hint, endsAt }: { agent: Agent; hint: WorkHint; endsAt: number },
   ): Promise<void> {
     const watch = new Watch();
@@ -40,7 +41,7 @@ export class Workers {
     const listen = (taskId: string, told: () => void) => this.#listen(process, taskId, told);
     try {
       const agents = [{ id: agent.id, load: async () => watch.agent(agent) }];
-      const working = work({ ...deps, agents, listen }, hint, { endsAt });
+      const working = work({ ...deps, agents, listen, runner: async () => runTask }, hint, { endsAt });
       await Promise.race([working, process.died]);
     } finally {
       this.#running.delete(process);

@@ -16,6 +16,7 @@ const deps = {
   ...wiring,
   pauses: pausesOf(wiring),
   agents,
+  runner: async () => (await import("./run.ts")).runTask,
   hint: hinter(),
   listen: async (taskId: string, told: () => void) => {
     const nc = await wiring.nats.get();

@@ -15,7 +15,7 @@ import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { Claim, takeOver } from "./claim.ts";
 import { publishEnd } from "./leave.ts";
 import { isHeldBack } from "./pause.ts";
-import { runTask } from "./run.ts";
+import type { runTask } from "./run.ts";
 import { claimTask } from "./slot.ts";
 
 /** What `work` needs besides the hint. */
@@ -30,6 +30,8 @@ export interface WorkDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly clock: Clock;
+  /** Loads what runs a task, while the table is asked for it: a start need not wait for that. */
+  readonly runner: () => Promise<typeof runTask>;
   /** The sandbox's own. */
   readonly pauses: Paused;
   /** How an engine waits until it looks whether its handler still does something; for simulations. */
@@ -50,7 +52,7 @@ export interface WorkDeps {
 export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt: number }): Promise<void> {
   if (hint.to !== undefined && isElsewhere(deps, hint.to)) return deps.hint(hint);
   if (await isHeldBack(deps, hint)) return;
-  const head = await claimTask(deps, hint);
+  const [head, runTask] = await Promise.all([claimTask(deps, hint), deps.runner()]);
   if (head === undefined) {
     deps.telemetry.debug("the hint is stale, or the task waits for a slot", { ...hint });
     return;

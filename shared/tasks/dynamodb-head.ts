@@ -22,7 +22,7 @@ export interface HeadUpdate {
 }
 
 export function toHead(item: Record<string, unknown>): Head {
-  return head.parse({ ...item, taskId: item.pk });
+  return head().parse({ ...item, taskId: item.pk });
 }
 
 /** The item that was there when a condition failed (DynamoDB API: ReturnValuesOnConditionCheckFailure). */

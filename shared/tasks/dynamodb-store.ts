@@ -191,7 +191,7 @@ export function dynamoStore(options: TableAccess): Store {
       } catch (error) {
         const item = found(error);
         if (item === undefined) throw error;
-        const there = entry.parse(item);
+        const there = entry().parse(item);
         return there.nonce === of.nonce ? { stored: true } : { stored: false, found: there };
       }
     },
@@ -209,7 +209,7 @@ export function dynamoStore(options: TableAccess): Store {
             ExclusiveStartKey: start,
           }),
         );
-        for (const item of page.Items ?? []) entries.push(entry.parse(item));
+        for (const item of page.Items ?? []) entries.push(entry().parse(item));
         start = page.LastEvaluatedKey;
       } while (start !== undefined);
       return entries;
@@ -226,7 +226,7 @@ export function dynamoStore(options: TableAccess): Store {
           Limit: 1,
         }),
       );
-      return Items?.[0] === undefined ? undefined : entry.parse(Items[0]);
+      return Items?.[0] === undefined ? undefined : entry().parse(Items[0]);
     },
 
     async settle(held, published, end) {
@@ -272,7 +272,7 @@ export function dynamoStore(options: TableAccess): Store {
       const { Item } = await client.send(
         new GetCommand({ ...key(childKey(child), CHILD_KEY), ConsistentRead: true }),
       );
-      return Item === undefined ? undefined : parent.parse(Item);
+      return Item === undefined ? undefined : parent().parse(Item);
     },
 
     async *due(shard, until) {

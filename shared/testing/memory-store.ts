@@ -35,7 +35,7 @@ export function memoryStore(): MemoryStore {
   };
   const headOf = (taskId: string): Head | undefined => {
     const text = tasks.get(taskId)?.head;
-    return text === undefined ? undefined : head.parse(JSON.parse(text));
+    return text === undefined ? undefined : head().parse(JSON.parse(text));
   };
   const putHead = (of_: Head): void => {
     of(of_.taskId).head = itemText(of_);
@@ -44,7 +44,7 @@ export function memoryStore(): MemoryStore {
   };
   const entryAt = (items: Items | undefined, place: number | undefined): Entry | undefined => {
     const text = place === undefined ? undefined : items?.entries.get(place);
-    return text === undefined ? undefined : entry.parse(JSON.parse(text));
+    return text === undefined ? undefined : entry().parse(JSON.parse(text));
   };
 
   const slots = memorySlots({ headOf, putHead });

@@ -41,7 +41,7 @@ const programs: Readonly<Record<string, () => Promise<void>>> = {
   tasks: () => benchTasks({ tasks, inFlight }),
   steps: () => benchSteps({ steps, rounds: rounds ?? 5 }),
   latency: () => benchLatency({ seconds, share: of }),
-  cold: () => benchCold({ rounds: rounds ?? 5 }),
+  cold: () => benchCold({ rounds: rounds ?? 15 }),
   growth: () => benchGrowth({ rounds: rounds ?? 8, share: of }),
   engines: () => benchEngines({ steps, parallel: 200, stored: steps }),
   profile: () => benchProfile({ share: of }),

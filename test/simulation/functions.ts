@@ -3,6 +3,7 @@ import { Backlog } from "../../functions/admit/backlog.ts";
 import { control } from "../../functions/control/control.ts";
 import { events } from "../../functions/events/events.ts";
 import { sweep } from "../../functions/sweep/sweep.ts";
+import { runTask } from "../../functions/work/run.ts";
 import { work } from "../../functions/work/work.ts";
 import { FUNCTION_SIZES } from "../../infra/sizes.ts";
 import type { Agent } from "../../shared/agents/index.ts";
@@ -117,6 +118,7 @@ export class Functions {
       // Each invocation is a sandbox of its own here.
       backlog: new Backlog(),
       pauses: neverPaused,
+      runner: async () => runTask,
       telemetry: telemetryOf(process),
       timing: world.timing,
       clock,

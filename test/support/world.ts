@@ -11,6 +11,7 @@ import { admit } from "../../functions/admit/admit.ts";
 import { Backlog } from "../../functions/admit/backlog.ts";
 import { control } from "../../functions/control/control.ts";
 import { sweep } from "../../functions/sweep/sweep.ts";
+import { runTask } from "../../functions/work/run.ts";
 import { work } from "../../functions/work/work.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
@@ -178,6 +179,7 @@ export async function startWorld(
     clock,
     backlog: new Backlog(),
     pauses: neverPaused,
+    runner: async () => runTask,
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),
     listen: async (taskId: string, told: () => void) => {
       const all = listening.get(taskId) ?? new Set();

@@ -101,6 +101,6 @@ test("all that version 0.1.0 has stored is read, every field of it", () => {
   const stored = z.object({ heads: z.array(item), entries: z.array(item) });
   const { heads, entries } = stored.parse(JSON.parse(readFileSync(file, "utf8")));
   assert.ok(heads.length >= 3 && entries.length >= 10);
-  for (const of of heads) assert.deepEqual(head.parse(of), of);
-  for (const of of entries) assert.deepEqual(entry.parse(of), of);
+  for (const of of heads) assert.deepEqual(head().parse(of), of);
+  for (const of of entries) assert.deepEqual(entry().parse(of), of);
 });

@@ -37,6 +37,8 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
     mainFields: ["module", "main"],
     minify: true,
     keepNames: true,
+    sourcemap: "linked",
+    sourcesContent: false,
     legalComments: "none",
     banner: { js: MODULE_BANNER },
     plugins: [
