@@ -5,9 +5,9 @@ import {
   ReceiveMessageCommand,
   SendMessageBatchCommand,
   SQSClient,
-  type SQSClientConfig,
 } from "@aws-sdk/client-sqs";
 import * as z from "zod";
+import { busyAwsSettings } from "../../../infra/local/aws.ts";
 
 const LONG_POLL_SEC = 20;
 
@@ -44,13 +44,9 @@ const removals = (handles: readonly string[]) =>
  *
  * @param further settings of the queues' client; default: as the functions have it
  */
-export function sdkClient(
-  { dynamodb, sqs }: Targets,
-  further: SQSClientConfig = { cacheMiddleware: true },
-): Client {
-  const settings = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
-  const table = new DynamoDBClient({ ...settings, endpoint: dynamodb });
-  const queues = new SQSClient({ ...settings, endpoint: sqs, ...further });
+export function sdkClient({ dynamodb, sqs }: Targets): Client {
+  const table = new DynamoDBClient(busyAwsSettings(dynamodb));
+  const queues = new SQSClient(busyAwsSettings(sqs));
   return {
     async put(request) {
       await table.send(new PutItemCommand(JSON.parse(request)));

@@ -5,7 +5,7 @@ import { CreateQueueCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import { build } from "esbuild";
 import { MODULE_BANNER } from "../../../infra/bundle.ts";
-import { awsSettings, busyAwsSettings } from "../../../infra/local/aws.ts";
+import { awsSettings } from "../../../infra/local/aws.ts";
 import type { Load } from "../load.ts";
 import { bareClient, type Client, sdkClient, type Targets } from "./client.ts";
 import { Feeder } from "./feeder.ts";
@@ -32,7 +32,7 @@ export class Crew {
   #way: Way = "bare";
 
   private constructor(targets: Targets) {
-    this.#clients = { sdk: sdkClient(targets, busyAwsSettings(targets.sqs)), bare: bareClient(targets) };
+    this.#clients = { sdk: sdkClient(targets), bare: bareClient(targets) };
   }
 
   static async start({ sluice }: Load, script: Script, sizes: Sizes): Promise<Crew> {
