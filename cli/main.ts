@@ -13,6 +13,7 @@ import { eraseCommand } from "./erase.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
+import { natsPermissionsCommand } from "./nats-permissions.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { remember, repeatPlace } from "./repeat.ts";
 import { replyCommand } from "./reply.ts";
@@ -48,6 +49,7 @@ export function program(): Command {
     pauseCommand(),
     resumeCommand(),
     doctorCommand(),
+    natsPermissionsCommand(),
     initCommand(),
   ];
   for (const verb of verbs) {

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
-import { FUNCTION_NAMES, type FunctionName, ROOT } from "../../infra/bundle.ts";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { ROOT } from "../../infra/bundle.ts";
 import { type Host, startHost } from "../../infra/local/host.ts";
 import { natsMessenger } from "../../shared/events/messenger.ts";
 import {
@@ -22,6 +22,15 @@ import {
   readBySeq,
   readLastOn,
 } from "../../shared/nats/index.ts";
+import {
+  grantsBy,
+  NATS_FUNCTIONS,
+  NATS_PERMISSIONS,
+  type NatsFunction,
+  type NatsGrant,
+  natsGrants,
+  type PermissionsOf,
+} from "../../shared/nats/permissions.ts";
 import { findNatsServer } from "../support/nats-server.ts";
 import { type ConfiguredNats, startConfiguredNats } from "../support/nats-users.ts";
 import { type NatsWitness, startNatsWitness } from "../support/nats-witness.ts";
@@ -29,18 +38,10 @@ import { Peer } from "../support/peer.ts";
 import { SENDER, testAssembly } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
 
-/** A line of the page's tables: a subject, and the functions that need it. */
-interface Line {
-  readonly kind: "publish" | "subscribe";
-  readonly subject: string;
-  readonly functions: readonly FunctionName[];
-}
-
 const folder = mkdtempSync(join(tmpdir(), "sluice-permissions-"));
-const lines = documented(readFileSync(join(ROOT, "docs", "nats.md"), "utf8"));
-const RUNTIMES = ["asker", "boss", "counted", "counted-limited", "exec", "faulty", "maker", "narrow"]
+const AGENTS = ["asker", "boss", "counted", "counted-limited", "exec", "faulty", "maker", "narrow"]
   .concat("stepper", "support")
-  .map((id) => `acme-${id}`);
+  .map((id) => ({ runtime: `acme-${id}`, delegates: true }));
 
 let nats: ConfiguredNats;
 let witness: NatsWitness;
@@ -48,11 +49,14 @@ let peer: Peer;
 let host: Host;
 
 before(async () => {
-  const users = FUNCTION_NAMES.map((name) => ({
-    user: name,
-    password: name,
-    permissions: permissions(name),
-  }));
+  const users = NATS_FUNCTIONS.flatMap((name) => [
+    { user: name, password: name, permissions: permissions(grantsOf(name)) },
+    ...linesOf(name).map((_, at) => ({
+      user: lackingUser(name, at),
+      password: name,
+      permissions: permissions(lacking(name, at)),
+    })),
+  ]);
   // Who shows no credentials may do everything: the test's peer does not log in.
   const admin = { user: "admin", password: "admin" };
   nats = await startConfiguredNats({ authorization: { users: [...users, admin] }, no_auth_user: "admin" });
@@ -76,40 +80,42 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function documented(page: string): Line[] {
-  let kind: Line["kind"] | undefined;
-  return page.split("\n").flatMap((line): Line[] => {
-    const [, subject = "", names = ""] = line.split("|").map((cell) => cell.trim().replaceAll("`", ""));
-    if (subject === "publish" || subject === "subscribe") kind = subject;
-    if (!line.startsWith("|")) kind = undefined;
-    const functions = FUNCTION_NAMES.filter((name) => names.split(", ").includes(name));
-    return kind === undefined || functions.length === 0 ? [] : [{ kind, subject, functions }];
-  });
+function grantsOf(name: NatsFunction): NatsGrant[] {
+  return natsGrants(of(name));
 }
 
-/** A line's subjects for a function of this deployment, with the wildcards of NATS. */
-function subjects({ subject }: Line, name: FunctionName): string[] {
-  const own = subject.replace("<deployment>", "acme").replace("<function>", name);
-  return own.includes("<runtime>") ? RUNTIMES.map((runtime) => own.replaceAll("<runtime>", runtime)) : [own];
+function of(name: NatsFunction): PermissionsOf {
+  return { deployment: "acme", agents: AGENTS, functions: [name] };
 }
 
-function permissions(name: FunctionName) {
-  const allowed = (kind: Line["kind"]) =>
-    lines
-      .filter((line) => line.kind === kind && line.functions.includes(name))
-      .flatMap((line) => subjects(line, name));
-  return { publish: { allow: allowed("publish") }, subscribe: { allow: allowed("subscribe") } };
+/** The lines of a function, each with its subjects. */
+function linesOf(name: NatsFunction): (readonly NatsGrant[])[] {
+  return NATS_PERMISSIONS.map((line) => grantsBy(line, of(name))).filter((grants) => grants.length > 0);
 }
 
-function credentials(name: FunctionName): string {
+function permissions(grants: readonly NatsGrant[]) {
+  const allowed = (kind: NatsGrant["kind"]) => {
+    const subjects = grants.filter((grant) => grant.kind === kind).map(({ subject }) => subject);
+    // To nats-server an empty list means everything.
+    return subjects.length > 0 ? { allow: subjects } : { deny: [">"] };
+  };
+  return { publish: allowed("publish"), subscribe: allowed("subscribe") };
+}
+
+/** What a function may do without one of its lines. */
+function lacking(name: NatsFunction, line: number): NatsGrant[] {
+  return linesOf(name).toSpliced(line, 1).flat();
+}
+
+function credentials(name: NatsFunction): string {
   const path = join(folder, name);
   writeFileSync(path, JSON.stringify({ user: name, password: name }));
   return `file:${path}`;
 }
 
-function functionNamed(name: string): FunctionName {
+function functionNamed(name: string): NatsFunction {
   // A work function of an agent's own logs in as the others do.
-  const found = FUNCTION_NAMES.find((each) => name.endsWith(each) || name.startsWith(`${each}-`));
+  const found = NATS_FUNCTIONS.find((each) => name.endsWith(each) || name.startsWith(`${each}-`));
   return found ?? assert.fail(`${name}: no function of that name`);
 }
 
@@ -119,14 +125,19 @@ function object(name: string, text: string) {
   return { key: `test/${name}`, mediaType: "text/plain", digest, bytes };
 }
 
+/** The user that has all permissions of a function but one line's. */
+function lackingUser(name: NatsFunction, line: number): string {
+  return `${name}-without-${line}`;
+}
+
 /** A connection as a function makes it. */
-async function as(name: FunctionName): Promise<NatsConnection> {
+async function as(name: NatsFunction): Promise<NatsConnection> {
   const settings = { servers: [witness.url], credentials: credentials(name) };
   return connectNats({ ...settings, name: clientName("acme", name) });
 }
 
 function refusals(): string[] {
-  return FUNCTION_NAMES.flatMap((name) =>
+  return NATS_FUNCTIONS.flatMap((name) =>
     (witness.seen.get(clientName("acme", name))?.refused ?? []).map((refused) => `${name}: ${refused}`),
   );
 }
@@ -169,7 +180,7 @@ test("tasks go their whole way with each function allowed only what is documente
 });
 
 /** Whose messages a function settles, and reads when they are too large for a queue. */
-const SETTLES: Readonly<Record<FunctionName, readonly string[]>> = {
+const SETTLES: Readonly<Record<NatsFunction, readonly string[]>> = {
   bridge: ["TASKS", "CONTROLS", "EVENTS"],
   admit: ["TASKS"],
   control: ["CONTROLS"],
@@ -177,12 +188,12 @@ const SETTLES: Readonly<Record<FunctionName, readonly string[]>> = {
   work: [],
   sweep: [],
 };
-const TELLS_EVENTS: readonly FunctionName[] = ["admit", "control", "work", "sweep"];
-const CANCELS: readonly FunctionName[] = ["control", "events", "work", "sweep"];
-const KEEPS_ARTIFACTS: readonly FunctionName[] = ["control", "work", "sweep"];
+const TELLS_EVENTS: readonly NatsFunction[] = ["admit", "control", "work", "sweep"];
+const CANCELS: readonly NatsFunction[] = ["control", "events", "work", "sweep"];
+const KEEPS_ARTIFACTS: readonly NatsFunction[] = ["control", "work", "sweep"];
 
 /** What functions do only when something has gone wrong before, or with large messages. */
-const RARELY: Readonly<Record<string, (nc: NatsConnection, name: FunctionName) => Promise<unknown>>> = {
+const RARELY: Readonly<Record<string, (nc: NatsConnection, name: NatsFunction) => Promise<unknown>>> = {
   async settles(nc, name) {
     // Nobody answers for a message that is none: what counts is that it may be sent.
     for (const of of SETTLES[name])
@@ -220,25 +231,41 @@ function digestOf(bytes: Uint8Array): string {
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
-test("so does what they do only rarely, and no line of the page is without use", async () => {
-  for (const name of FUNCTION_NAMES) {
+test("so does what they do only rarely, and none of their permissions is without use", async () => {
+  for (const name of NATS_FUNCTIONS) {
     const nc = await as(name);
     for (const [what, does] of Object.entries(RARELY))
       await does(nc, name).catch((error) => assert.fail(`${name} ${what}: ${error}`));
     await nc.close();
   }
   assert.deepEqual(refusals(), []);
-  const unused = lines.flatMap((line) =>
-    line.functions.flatMap((name) => {
-      const seen = witness.seen.get(clientName("acme", name));
-      const used = [...((line.kind === "publish" ? seen?.published : seen?.subscribed) ?? [])];
-      const allowed = subjects(line, name);
-      return used.some((subject) => allowed.some((pattern) => covers(pattern, subject)))
-        ? []
-        : [`${name}: ${line.kind} ${line.subject}`];
-    }),
+  const unused = NATS_FUNCTIONS.flatMap((name) =>
+    linesOf(name).flatMap((line) => (usesOf(name, line).length > 0 ? [] : [`${name}: ${line[0]?.subject}`])),
   );
   assert.deepEqual(unused, []);
+});
+
+/** What a function was seen to publish on or to subscribe to by a line of its own. */
+function usesOf(name: NatsFunction, line: readonly NatsGrant[]): string[] {
+  const seen = witness.seen.get(clientName("acme", name));
+  const used = [...((line[0]?.kind === "publish" ? seen?.published : seen?.subscribed) ?? [])];
+  return used.filter((subject) => line.some((grant) => covers(grant.subject, subject)));
+}
+
+test("a function that is taken any one of them is refused what it was seen to do by it", async () => {
+  for (const name of NATS_FUNCTIONS) {
+    for (const [at, line] of linesOf(name).entries()) {
+      const user = lackingUser(name, at);
+      const [subject = assert.fail(`${name} never did ${line[0]?.subject}`)] = usesOf(name, line);
+      const nc = await connect({ servers: witness.url, user, pass: name, name: user });
+      if (line[0]?.kind === "publish") nc.publish(subject);
+      else nc.subscribe(subject, { callback: () => undefined });
+      await nc.flush();
+      const [refused = ""] = witness.seen.get(user)?.refused ?? [];
+      assert.match(refused, /permissions violation/i, `${name} without ${line[0]?.subject}`);
+      await nc.close();
+    }
+  }
 });
 
 /** Whether a subject with wildcards stands for another. */
@@ -264,9 +291,16 @@ test("a function can neither speak as another agent nor hear what others are ans
     "a2a.v1.event.bob-lobby.peer.task_1.result",
     "$JS.API.STREAM.DELETE.A2A_TASKS",
     `$O.${ARTIFACTS_BUCKET}.M.x`,
+    "$KV.A2A_PEERS.bob-lobby",
   ])
     await refused(() => nc.publish(subject));
-  for (const subject of ["a2a.v1.task.>", "_INBOX.>", "_INBOX_sluice-acme.>", "_INBOX_sluice-acme.work.>"])
+  for (const subject of [
+    "a2a.v1.task.>",
+    "_INBOX.>",
+    "_INBOX_sluice-acme.>",
+    "_INBOX_sluice-acme.work.>",
+    "_INBOX_sluice-bob.>",
+  ])
     await refused(() => nc.subscribe(subject, { callback: () => undefined }));
   await nc.close();
 });
