@@ -59,7 +59,13 @@ before(async () => {
   ]);
   // Who shows no credentials may do everything: the test's peer does not log in.
   const admin = { user: "admin", password: "admin" };
-  nats = await startConfiguredNats({ authorization: { users: [...users, admin] }, no_auth_user: "admin" });
+  nats = await startConfiguredNats({
+    accounts: {
+      agents: { jetstream: "enabled", users: [...users, admin] },
+      strangers: { jetstream: "enabled", users: [{ user: "stranger", password: "stranger" }] },
+    },
+    no_auth_user: "admin",
+  });
   witness = await startNatsWitness(nats.url);
   peer = await Peer.connect(nats.url, SENDER);
   await ensureStreams(await jetstreamManager(peer.nc));
@@ -302,6 +308,28 @@ test("a function can neither speak as another agent nor hear what others are ans
     "_INBOX_sluice-bob.>",
   ])
     await refused(() => nc.subscribe(subject, { callback: () => undefined }));
+  await nc.close();
+});
+
+test("another account hears nothing of the agents, and its messages reach nobody", async () => {
+  const nc = await connect({ servers: nats.url, user: "stranger", pass: "stranger" });
+  const heard: string[] = [];
+  nc.subscribe(">", { callback: (_, message) => void heard.push(message.subject) });
+  await ensureStreams(await jetstreamManager(nc));
+  const own = await peer.ask("acme-stepper", {
+    channelRef: "stepper",
+    a2a: { file: join(folder, "x"), steps: 1 },
+  });
+  await until("it is answered", async () => (await peer.events(own.taskId)).length > 1);
+  assert.deepEqual(
+    heard.filter((subject) => subject.startsWith("a2a.v1.")),
+    [],
+  );
+  const messageId = "msg_stranger";
+  nc.publish(`a2a.v1.task.${SENDER}.acme-stepper.${messageId}`, "{}");
+  await nc.flush();
+  const jsm = await jetstreamManager(peer.nc);
+  assert.equal(await readLastOn(jsm, "A2A_TASKS", `a2a.v1.task.${SENDER}.acme-stepper.${messageId}`), null);
   await nc.close();
 });
 
