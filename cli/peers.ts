@@ -16,7 +16,12 @@ const cardRecord = z.looseObject({
     description: z.string().catch(""),
     skills: z.array(z.looseObject({ id: z.string() })).catch([]),
   }),
-  extendedCard: z.looseObject({ channel_ref: z.string().optional().catch(undefined) }).nullish(),
+  extendedCard: z
+    .looseObject({
+      channel_ref: z.string().optional().catch(undefined),
+      display_name: z.string().optional().catch(undefined),
+    })
+    .nullish(),
   expiresAt: z.iso.datetime({ offset: true }).optional().catch(undefined),
 });
 
@@ -24,6 +29,8 @@ const cardRecord = z.looseObject({
 export interface Card {
   readonly agentId: string;
   readonly channelRef?: string;
+  /** What people call it. */
+  readonly displayName?: string;
   readonly description: string;
   readonly skills: readonly string[];
   /** Its time is over, or it lists no skills, behind which nobody works. */
@@ -52,6 +59,7 @@ function readCard(body: Uint8Array, now: number): Card | null {
     skills,
     stale: skills.length === 0 || (expiresAt !== undefined && Date.parse(expiresAt) < now),
     ...(extendedCard?.channel_ref && { channelRef: extendedCard.channel_ref }),
+    ...(extendedCard?.display_name && { displayName: extendedCard.display_name }),
   };
 }
 

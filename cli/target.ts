@@ -3,8 +3,11 @@ import { agentId } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
 import { nearest } from "./nearest.ts";
-import { findCard, hasDurable } from "./peers.ts";
+import { findCard, hasDurable, readCards } from "./peers.ts";
 import { cleanLine } from "./text.ts";
+
+/** How many agents of the same alias are named. */
+const MAX_LISTED = 5;
 
 /** Whom a task is for. */
 export interface Target {
@@ -23,9 +26,10 @@ export function ownTarget(home: Pick<Home, "deployment" | "agents">, name: strin
 
 /**
  * Finds whom a name means: with a `channelRef` the runtime of that name, otherwise an agent of ours, an agent whose
- * card is in the bucket, or one of our deployment that this folder does not know but that has listened before.
+ * card is in the bucket, one of our deployment that this folder does not know but that has listened before, or the one
+ * agent whose card has the name as its alias: its channelRef, or what people call it.
  *
- * @throws CliError `usage` when it is none of these, or its channelRef cannot be known
+ * @throws CliError `usage` when it is none of these, several have the alias, or its channelRef cannot be known
  */
 export async function findTarget(
   nc: NatsConnection,
@@ -33,25 +37,62 @@ export async function findTarget(
   name: string,
   channelRef?: string,
 ): Promise<Target> {
-  if (!agentId.safeParse(name).success)
-    throw new CliError(
-      EXIT.usage,
-      `agent ${JSON.stringify(cleanLine(name))}: expected 1 to 64 of A-Z, a-z, 0-9, _ and -; see ./sluice agents`,
-    );
-  if (channelRef?.trim() === "")
-    throw new CliError(EXIT.usage, "--channel: expected the channelRef of the agent, got an empty text");
-  if (channelRef !== undefined) return { runtime: name, channelRef };
+  if (channelRef !== undefined) return runtimeNamed(name, channelRef);
   const own = ownTarget(home, name);
   if (own !== null) return own;
+  return (await byRuntime(nc, home, name)) ?? (await byAlias(nc, name)) ?? noSuchAgent(home, name);
+}
+
+function runtimeNamed(runtime: string, channelRef: string): Target {
+  if (!agentId.safeParse(runtime).success)
+    throw new CliError(
+      EXIT.usage,
+      `agent ${JSON.stringify(cleanLine(runtime))}: expected 1 to 64 of A-Z, a-z, 0-9, _ and -; see ./sluice agents`,
+    );
+  if (channelRef.trim() === "")
+    throw new CliError(EXIT.usage, "--channel: expected the channelRef of the agent, got an empty text");
+  return { runtime, channelRef };
+}
+
+async function byRuntime(
+  nc: NatsConnection,
+  home: Pick<Home, "deployment">,
+  name: string,
+): Promise<Target | undefined> {
+  if (!agentId.safeParse(name).success) return undefined;
   const card = await findCard(nc, name);
   if (card?.channelRef !== undefined) return { runtime: name, channelRef: card.channelRef };
   const short = { runtime: `${home.deployment}-${name}`, channelRef: name };
   if (await hasDurable(nc, short.runtime)) return short;
-  if (card !== null || (await hasDurable(nc, name)))
-    throw new CliError(EXIT.usage, `agent ${name}: its card names no channelRef; add --channel REF`);
+  if (card === null && !(await hasDurable(nc, name))) return undefined;
+  throw new CliError(EXIT.usage, `agent ${name}: its card names no channelRef; add --channel REF`);
+}
+
+/** Who is meant by an alias is never guessed: an old card counts for nothing, and of several none is taken. */
+async function byAlias(nc: NatsConnection, name: string): Promise<Target | undefined> {
+  const meant = (await readCards(nc)).flatMap(({ agentId: runtime, channelRef, displayName, stale }) =>
+    !stale && channelRef !== undefined && isAlias(name, channelRef, displayName)
+      ? [{ runtime, channelRef }]
+      : [],
+  );
+  if (meant.length <= 1) return meant[0];
+  const runtimes = meant.map(({ runtime }) => cleanLine(runtime)).sort();
+  const listed = runtimes.slice(0, MAX_LISTED).join(", ");
+  const more = runtimes.length > MAX_LISTED ? `, and ${runtimes.length - MAX_LISTED} more` : "";
+  throw new CliError(
+    EXIT.usage,
+    `agent ${JSON.stringify(cleanLine(name))}: several are called so: ${listed}${more}; name the one that you mean`,
+  );
+}
+
+function isAlias(name: string, channelRef: string, displayName: string | undefined): boolean {
+  return name === channelRef || name.toLowerCase() === displayName?.toLowerCase();
+}
+
+function noSuchAgent(home: Pick<Home, "agents">, name: string): never {
   const meant = nearest(name, home.agents);
   throw new CliError(
     EXIT.usage,
-    `no agent "${name}"${meant === undefined ? "" : `, did you mean ${meant}?`}; known here are ${home.agents.join(", ") || "none"}; see ./sluice agents, or add --channel REF for an agent that shows no card`,
+    `no agent ${JSON.stringify(cleanLine(name))}${meant === undefined ? "" : `, did you mean ${meant}?`}; known here are ${home.agents.join(", ") || "none"}; see ./sluice agents, or add --channel REF for an agent that shows no card`,
   );
 }

@@ -174,7 +174,7 @@ test("misuse exits 2 with what to do", async () => {
     [["ask", "digest", "x", "--depth", "13"], /whole number from 0 to 12/],
     [["ask", "digest", "x", "--depth", "-1"], /whole number from 0 to 12/],
     [["ask", "digest", "x", "--from", "a.b"], /Expected a runtime id/],
-    [["ask", "no such", "x"], /agent "no such": expected 1 to 64/],
+    [["ask", "no such", "x"], /no agent "no such"; known here are/],
     [["ask", "digset", "x"], /no agent "digset", did you mean digest\?/],
     [["ask", "digest", "x", "--colour"], /unknown option/],
     [["ask", "digest", "--file", "/nonexistent"], /--file \/nonexistent: cannot be read/],

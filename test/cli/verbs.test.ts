@@ -200,7 +200,7 @@ test("agents says what is known of each, and no more", async () => {
   const card = (agentId: string, expiresAt: string, skills: string[]) => ({
     agentId,
     card: { name: agentId, description: "a peer", skills: skills.map((id) => ({ id, name: id })) },
-    extendedCard: { channel_ref: "lobby" },
+    extendedCard: { channel_ref: "lobby", display_name: `Lobby of ${agentId.split("-")[0]}` },
     expiresAt,
   });
   const put = (record: { agentId: string }) =>
@@ -246,6 +246,15 @@ test("agents says what is known of each, and no more", async () => {
   stage.script = echoing;
   assert.equal((await sluice("ask", "adam-lobby", "hi")).code, 0);
   assert.equal(stage.tasks.at(-1)?.request.channelRef, "lobby");
+  for (const alias of ["lobby", "lobby of adam"]) {
+    assert.equal((await sluice("ask", alias, "hi")).code, 0, alias);
+    assert.equal(stage.tasks.at(-1)?.task.to, "adam-lobby");
+  }
+  assert.match((await sluice("ask", "Lobby of bob", "hi")).stderr, /no agent "Lobby of bob"/);
+  await put(card("carl-lobby", "2999-01-01T00:00:00Z", ["lobby/task"]));
+  const several = await sluice("ask", "lobby", "hi");
+  assert.equal(several.code, 2);
+  assert.match(several.stderr, /several are called so: adam-lobby, carl-lobby; name the one that you mean/);
   const nameless = await sluice("ask", "eve-room", "hi");
   assert.equal(nameless.code, 2);
   assert.match(nameless.stderr, /names no channelRef; add --channel REF/);
