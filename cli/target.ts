@@ -7,7 +7,7 @@ import { findCard, hasDurable, readCards } from "./peers.ts";
 import { cleanLine } from "./text.ts";
 
 /** How many agents of the same alias are named. */
-const MAX_LISTED = 5;
+const LISTED = 5;
 
 /** Whom a task is for. */
 export interface Target {
@@ -77,8 +77,8 @@ async function byAlias(nc: NatsConnection, name: string): Promise<Target | undef
   );
   if (meant.length <= 1) return meant[0];
   const runtimes = meant.map(({ runtime }) => cleanLine(runtime)).sort();
-  const listed = runtimes.slice(0, MAX_LISTED).join(", ");
-  const more = runtimes.length > MAX_LISTED ? `, and ${runtimes.length - MAX_LISTED} more` : "";
+  const listed = runtimes.slice(0, LISTED).join(", ");
+  const more = runtimes.length > LISTED ? `, and ${runtimes.length - LISTED} more` : "";
   throw new CliError(
     EXIT.usage,
     `agent ${JSON.stringify(cleanLine(name))}: several are called so: ${listed}${more}; name the one that you mean`,
