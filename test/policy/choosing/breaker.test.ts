@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { Breaker, CircuitOpenError } from "../../../shared/policy/choosing/breaker.ts";
+import { type CallEnd, type Circuit, circuitRules } from "../../../shared/policy/choosing/circuit.ts";
+import { memoryItems } from "../../../shared/testing/memory-items.ts";
+
+const START = 1_900_000_000_000;
+const MINUTE = 60_000;
+
+/** Processes that share what is kept, and their clock. */
+function processes(count: number, reached?: () => Promise<unknown>) {
+  const clock = { now: START };
+  const said: string[] = [];
+  const store = memoryItems<Circuit>(reached);
+  const breakers = Array.from({ length: count }, () => {
+    const telemetry = { warn: (message: string) => said.push(message), count: () => {} };
+    return new Breaker({
+      store,
+      now: () => clock.now,
+      rules: circuitRules(),
+      telemetry,
+      pause: async () => {},
+    });
+  });
+  return { clock, breakers, said };
+}
+
+/** A call that ends when it is told to. */
+class Call {
+  /** Whether it was let through; known once {@link started} resolves. */
+  passed = false;
+  readonly started: Promise<void>;
+  readonly #over = Promise.withResolvers<void>();
+  readonly #done: Promise<unknown>;
+  #end: CallEnd = "good";
+
+  constructor(breaker: Breaker) {
+    const started = Promise.withResolvers<void>();
+    this.started = started.promise;
+    const call = async () => {
+      this.passed = true;
+      started.resolve();
+      await this.#over.promise;
+      if (this.#end !== "good") throw new Error("no answer");
+    };
+    this.#done = breaker
+      .around("ann", call, () => this.#end)
+      .catch(() => {})
+      .finally(started.resolve);
+  }
+
+  async finish(end: CallEnd): Promise<void> {
+    this.#end = end;
+    this.#over.resolve();
+    await this.#done;
+  }
+}
+
+/** What a circuit is meant to do, in words of its own: calls are let through, and told how they came out. */
+class Model {
+  now = START;
+  state: "closed" | "open" | "probing" = "closed";
+  failures = 0;
+  until = 0;
+  /** Calls that are out, and whether their end still counts. */
+  calls: { counts: boolean }[] = [];
+  readonly #seen: Set<string>;
+
+  /** @param seen gets what it becomes */
+  constructor(seen: Set<string>) {
+    this.#seen = seen;
+  }
+
+  /** Whether a call is let through now. */
+  enter(): boolean {
+    if (this.state !== "closed" && this.now < this.until) return false;
+    if (this.state !== "closed") {
+      this.#become("probing");
+      this.until = this.now + MINUTE;
+    }
+    this.calls.push({ counts: true });
+    return true;
+  }
+
+  finish(at: number, end: CallEnd): void {
+    const [call] = this.calls.splice(at, 1);
+    if (call?.counts !== true) return;
+    if (this.state === "probing") {
+      this.#become(end === "good" ? "closed" : "open");
+      this.until = end === "bad" ? this.now + MINUTE : this.now;
+    } else if (end === "good") this.failures = 0;
+    else if (end === "bad" && ++this.failures === 5) {
+      this.#become("open");
+      this.until = this.now + MINUTE;
+    }
+  }
+
+  /** What calls of before tell counts no more. */
+  #become(state: Model["state"]): void {
+    this.state = state;
+    this.#seen.add(state);
+    this.failures = 0;
+    for (const call of this.calls) call.counts = false;
+  }
+}
+
+interface Real extends ReturnType<typeof processes> {
+  /** Those that were let through and are out, as the model has them. */
+  readonly out: Call[];
+}
+type Command = fc.AsyncCommand<Model, Real>;
+
+class Start implements Command {
+  readonly by: number;
+  constructor(by: number) {
+    this.by = by;
+  }
+  check = () => true;
+  async run(model: Model, real: Real) {
+    const call = new Call(breakerOf(real, this.by));
+    await call.started;
+    assert.equal(call.passed, model.enter());
+    if (call.passed) real.out.push(call);
+  }
+  toString = () => `start(${this.by})`;
+}
+
+/** Both processes at the same time: when it is a probe's turn exactly one goes. */
+class StartBoth implements Command {
+  check = () => true;
+  async run(model: Model, real: Real) {
+    const calls = [0, 1].map((by) => new Call(breakerOf(real, by)));
+    await Promise.all(calls.map(({ started }) => started));
+    const passed = calls.filter((call) => call.passed);
+    assert.equal(passed.length, [model.enter(), model.enter()].filter(Boolean).length);
+    real.out.push(...passed);
+  }
+  toString = () => "startBoth";
+}
+
+class Finish implements Command {
+  readonly which: number;
+  readonly end: CallEnd;
+  constructor(which: number, end: CallEnd) {
+    this.which = which;
+    this.end = end;
+  }
+  check = (model: Readonly<Model>) => model.calls.length > 0;
+  async run(model: Model, real: Real) {
+    const at = this.which % model.calls.length;
+    const [call] = real.out.splice(at, 1);
+    model.finish(at, this.end);
+    await call?.finish(this.end);
+  }
+  toString = () => `finish(${this.which}, ${this.end})`;
+}
+
+class Tick implements Command {
+  readonly ms: number;
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+  check = () => true;
+  async run(model: Model, real: Real) {
+    model.now += this.ms;
+    real.clock.now += this.ms;
+    const until = (await breakerOf(real, 0).openUntil(["ann"]))("ann");
+    assert.equal(until, model.state !== "closed" && model.now < model.until ? model.until : undefined);
+  }
+  toString = () => `tick(${this.ms})`;
+}
+
+function breakerOf({ breakers }: Pick<Real, "breakers">, at: number): Breaker {
+  const breaker = breakers[at];
+  assert.ok(breaker !== undefined);
+  return breaker;
+}
+
+test("two processes that call as they like find the circuit as the model has it", async () => {
+  const end = fc.constantFrom<CallEnd>("good", "bad", "bad", "bad", "none");
+  const commands = fc.commands(
+    [
+      fc.nat(1).map((by) => new Start(by)),
+      fc.constant(new StartBoth()),
+      fc.tuple(fc.nat(9), end).map(([which, of]) => new Finish(which, of)),
+      fc.constantFrom(1, MINUTE - 1, MINUTE).map((ms) => new Tick(ms)),
+    ],
+    { maxCommands: 60, size: "max" },
+  );
+  const seen = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(commands, async (of) => {
+      const real = { ...processes(2), out: [] };
+      const model = new Model(seen);
+      try {
+        await fc.asyncModelRun(() => ({ model, real }), of);
+      } finally {
+        await Promise.all(real.out.map((call: Call) => call.finish("none")));
+      }
+    }),
+    { numRuns: 200 },
+  );
+  assert.deepEqual(seen, new Set(["open", "probing", "closed"]));
+});
+
+describe("however requests overtake each other", () => {
+  test("one of many probes, in whatever order they reach the store", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+        let scheduled = false;
+        const { clock, breakers } = processes(6, async () => {
+          if (scheduled) await scheduler.schedule(Promise.resolve());
+        });
+        await fails(breakerOf({ breakers }, 0), 5);
+        clock.now += MINUTE;
+        scheduled = true;
+        const calls = breakers.map((breaker) => new Call(breaker));
+        await scheduler.waitFor(Promise.all(calls.map(({ started }) => started)));
+        assert.equal(calls.filter(({ passed }) => passed).length, 1);
+        scheduled = false;
+        for (const call of calls) await call.finish("good");
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+async function fails(breaker: Breaker, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    const call = new Call(breaker);
+    await call.started;
+    await call.finish("bad");
+  }
+}
+
+test("four failures in a row open nothing, a fifth does, for a minute, and says so once", async () => {
+  const { clock, breakers, said } = processes(1);
+  const breaker = breakerOf({ breakers }, 0);
+  await fails(breaker, 4);
+  assert.equal(await breaker.around("ann", async () => "yes"), "yes");
+  await fails(breaker, 4);
+  assert.deepEqual(said, []);
+  await fails(breaker, 1);
+  assert.deepEqual(said, ["an agent that fails is left alone"]);
+  const retryAt = START + MINUTE;
+  for (clock.now of [START, retryAt - 1])
+    await assert.rejects(
+      breaker.around("ann", async () => assert.fail("called")),
+      (error) =>
+        error instanceof CircuitOpenError &&
+        error.retryAt === retryAt &&
+        /^circuit_open: ann /.test(error.message),
+    );
+  assert.equal(await breaker.around("bob", async () => "another"), "another");
+  clock.now = retryAt;
+  assert.equal(await breaker.around("ann", async () => "well"), "well");
+  assert.equal(await breaker.around("ann", async () => "again"), "again");
+});
+
+test("what a call has brought, or thrown, is not lost when its end cannot be told", async () => {
+  const store = memoryItems<Circuit>();
+  const said: string[] = [];
+  const breaker = new Breaker({
+    store: { ...store, write: () => Promise.reject(new Error("no answer")) },
+    now: () => START,
+    rules: circuitRules(),
+    telemetry: { warn: (message) => said.push(message), count: () => {} },
+  });
+  await assert.rejects(
+    breaker.around("ann", () => Promise.reject(new Error("mine"))),
+    /^Error: mine$/,
+  );
+  assert.equal(await breaker.around("ann", async () => "mine"), "mine");
+  assert.deepEqual(said, ["the end of a call could not be told"]);
+});
