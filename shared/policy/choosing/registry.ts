@@ -11,7 +11,7 @@ export const EVERYBODY = "all";
 export interface Declared {
   /** What it is known by, and what is kept of it is kept under: a runtime id, or a remote's name in the file. */
   readonly name: string;
-  /** What else it may be called. Cards are not to be trusted: nobody is known for good by such a name. */
+  /** What else it may be called. */
   readonly aliases?: readonly string[];
   /** The slugs of its skills; absent when nothing is known of them. */
   readonly skills?: readonly string[];
@@ -20,7 +20,10 @@ export interface Declared {
 /** An agent that may be asked. */
 export interface KnownAgent {
   readonly name: string;
-  readonly aliases: ReadonlySet<string>;
+  /** By the highest that has it. */
+  readonly priority: number;
+  /** The highest priority of each. */
+  readonly aliases: ReadonlyMap<string, number>;
   /** The highest priority of each skill; absent when nothing is known of its skills. */
   readonly skills: ReadonlyMap<string, number> | undefined;
 }
@@ -34,6 +37,8 @@ export interface Registry {
 /**
  * All agents that may be asked, each once: what several places say of one is put together, and of a skill that several
  * have the highest priority counts.
+ *
+ * @param sources.cards each under the name of the agent that it was fetched of, whatever it says of itself
  */
 export function registryOf(sources: {
   readonly file: readonly Declared[];
@@ -50,19 +55,28 @@ export function registryOf(sources: {
   return { agents, fallback: sources.fallback };
 }
 
-function merged(
-  known: KnownAgent | undefined,
-  { name, aliases, skills }: Declared,
-  priority: number,
-): KnownAgent {
-  const all = new Map(known?.skills);
-  for (const skill of skills ?? [])
-    all.set(skillKey(skill), Math.max(priority, all.get(skillKey(skill)) ?? priority));
+function merged(known: KnownAgent | undefined, declared: Declared, priority: number): KnownAgent {
+  const { name, aliases = [], skills } = declared;
   return {
     name,
-    aliases: new Set([...(known?.aliases ?? []), ...(aliases ?? [])]),
-    skills: known?.skills === undefined && skills === undefined ? undefined : all,
+    priority: Math.max(priority, known?.priority ?? priority),
+    aliases: raised(known?.aliases, aliases, priority),
+    skills:
+      known?.skills === undefined && skills === undefined
+        ? undefined
+        : raised(known?.skills, (skills ?? []).map(skillKey), priority),
   };
+}
+
+/** The highest priority of each, with these at that one. */
+function raised(
+  known: ReadonlyMap<string, number> | undefined,
+  keys: readonly string[],
+  priority: number,
+): Map<string, number> {
+  const all = new Map(known);
+  for (const key of keys) all.set(key, Math.max(priority, all.get(key) ?? priority));
+  return all;
 }
 
 /** The agents that have a skill, with its priority, in the order of their names. */
@@ -76,11 +90,19 @@ export function withSkill(registry: Registry, skill: string): { name: string; pr
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Whom a target means: an agent by its own name, else all that go by it otherwise. */
+/**
+ * Whom a target means: what the operator's file calls so, by name or else by alias, comes before what cards do; so no card
+ * takes a name that the file gives. Several that are called so by the same right are all meant.
+ */
 export function meantBy(registry: Registry, target: string): string[] {
-  if (registry.agents.has(target)) return [target];
-  return [...registry.agents.values()]
-    .filter(({ aliases }) => aliases.has(target))
+  const called = [...registry.agents.values()].map(({ name, priority, aliases }) => ({
+    name,
+    right: Math.max(name === target ? priority + 1 : 0, aliases.get(target) ?? 0),
+  }));
+  const highest = called.reduce((most, { right }) => Math.max(most, right), 0);
+  if (highest === 0) return [];
+  return called
+    .filter(({ right }) => right === highest)
     .map(({ name }) => name)
     .sort();
 }

@@ -65,10 +65,10 @@ class Model {
   until = 0;
   /** Calls that are out, and whether their end still counts. */
   calls: { counts: boolean }[] = [];
-  readonly #seen: Set<string>;
+  readonly #seen: Map<string, number>;
 
-  /** @param seen gets what it becomes */
-  constructor(seen: Set<string>) {
+  /** @param seen counts what it becomes */
+  constructor(seen: Map<string, number>) {
     this.#seen = seen;
   }
 
@@ -99,7 +99,7 @@ class Model {
   /** What calls of before tell counts no more. */
   #become(state: Model["state"]): void {
     this.state = state;
-    this.#seen.add(state);
+    this.#seen.set(state, (this.#seen.get(state) ?? 0) + 1);
     this.failures = 0;
     for (const call of this.calls) call.counts = false;
   }
@@ -139,6 +139,8 @@ class StartBoth implements Command {
   toString = () => "startBoth";
 }
 
+const NEWEST = 1_000;
+
 class Finish implements Command {
   readonly which: number;
   readonly end: CallEnd;
@@ -148,12 +150,28 @@ class Finish implements Command {
   }
   check = (model: Readonly<Model>) => model.calls.length > 0;
   async run(model: Model, real: Real) {
-    const at = this.which % model.calls.length;
+    const at = Math.min(this.which, model.calls.length - 1);
     const [call] = real.out.splice(at, 1);
     model.finish(at, this.end);
     await call?.finish(this.end);
   }
   toString = () => `finish(${this.which}, ${this.end})`;
+}
+
+/** Calls that fail one after the other. */
+class Fail implements Command {
+  readonly times: number;
+  constructor(times: number) {
+    this.times = times;
+  }
+  check = () => true;
+  async run(model: Model, real: Real) {
+    for (let i = 0; i < this.times; i++) {
+      await new Start(i % 2).run(model, real);
+      if (model.calls.length > 0) await new Finish(NEWEST, "bad").run(model, real);
+    }
+  }
+  toString = () => `fail(${this.times})`;
 }
 
 class Tick implements Command {
@@ -178,17 +196,19 @@ function breakerOf({ breakers }: Pick<Real, "breakers">, at: number): Breaker {
 }
 
 test("two processes that call as they like find the circuit as the model has it", async () => {
-  const end = fc.constantFrom<CallEnd>("good", "bad", "bad", "bad", "none");
+  const end = fc.constantFrom<CallEnd>("good", "bad", "none");
   const commands = fc.commands(
     [
       fc.nat(1).map((by) => new Start(by)),
       fc.constant(new StartBoth()),
-      fc.tuple(fc.nat(9), end).map(([which, of]) => new Finish(which, of)),
-      fc.constantFrom(1, MINUTE - 1, MINUTE).map((ms) => new Tick(ms)),
+      fc.tuple(fc.oneof(fc.nat(9), fc.constant(NEWEST)), end).map(([which, of]) => new Finish(which, of)),
+      fc.constant(new Finish(NEWEST, "good")),
+      fc.integer({ min: 1, max: 6 }).map((times) => new Fail(times)),
+      fc.constantFrom(1, MINUTE - 1, MINUTE, MINUTE).map((ms) => new Tick(ms)),
     ],
     { maxCommands: 60, size: "max" },
   );
-  const seen = new Set<string>();
+  const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(commands, async (of) => {
       const real = { ...processes(2), out: [] };
@@ -201,7 +221,7 @@ test("two processes that call as they like find the circuit as the model has it"
     }),
     { numRuns: 200 },
   );
-  assert.deepEqual(seen, new Set(["open", "probing", "closed"]));
+  for (const state of ["open", "probing", "closed"]) assert.ok((seen.get(state) ?? 0) > 0, state);
 });
 
 describe("however requests overtake each other", () => {
@@ -233,6 +253,31 @@ async function fails(breaker: Breaker, times: number): Promise<void> {
     await call.finish("bad");
   }
 }
+
+test("a probe that tells nothing for a minute is taken for lost, and what it tells later counts no more", async () => {
+  const { clock, breakers } = processes(1);
+  const breaker = breakerOf({ breakers }, 0);
+  await fails(breaker, 5);
+  const probe = async (): Promise<Call> => {
+    const call = new Call(breaker);
+    await call.started;
+    return call;
+  };
+  clock.now += MINUTE;
+  const lost = await probe();
+  clock.now += MINUTE - 1;
+  assert.equal((await probe()).passed, false);
+  clock.now += 1;
+  const second = await probe();
+  assert.equal(second.passed, true);
+  await lost.finish("good");
+  assert.equal((await probe()).passed, false);
+  await second.finish("none");
+  const third = await probe();
+  assert.equal(third.passed, true, "one that was given up makes nobody wait");
+  await third.finish("good");
+  assert.equal((await probe()).passed, true);
+});
 
 test("four failures in a row open nothing, a fifth does, for a minute, and says so once", async () => {
   const { clock, breakers, said } = processes(1);

@@ -174,7 +174,7 @@ describe("examples", () => {
     cards: [
       { name: "acme-scout", aliases: ["scout"], skills: ["scan", "general_task"] },
       { name: "acme-spare", aliases: ["scout"], skills: ["sbom", "task"] },
-      { name: "auditor", skills: ["sbom"] },
+      { name: "auditor", skills: ["sbom", "scan"] },
     ],
     fallback: "relay",
   });
@@ -190,6 +190,26 @@ describe("examples", () => {
     assert.deepEqual(one({ targets: ["audit"] }), chosen("auditor"));
     assert.deepEqual(one({ targets: ["audit", "auditor"] }), chosen("auditor"));
     assert.deepEqual(one({ targets: ["relay"], skill: "whatever" }), chosen("relay"));
+  });
+
+  test("no card takes a name that the file gives, and what cards alone say may be ambiguous", () => {
+    const trusted = { name: "remote-1", aliases: ["audit"] };
+    const cards = [
+      { name: "audit" },
+      { name: "eve", aliases: ["audit", "remote-1", "odd"] },
+      { name: "odd" },
+    ];
+    const known = registryOf({ file: [trusted], cards });
+    const meant = (of: string, among = known) => meantBy(among, of);
+    assert.deepEqual(
+      [meant("audit"), meant("remote-1"), meant("odd")],
+      [["remote-1"], ["remote-1"], ["odd"]],
+    );
+    const others = registryOf({
+      file: [],
+      cards: [...cards, { name: "bob", aliases: ["audit", "b"] }, { name: "eve", aliases: ["b"] }],
+    });
+    assert.deepEqual([meant("audit", others), meant("b", others)], [["audit"], ["bob", "eve"]]);
   });
 
   test("each refusal of a target says why, and what else there is", () => {
