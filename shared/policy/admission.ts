@@ -1,6 +1,6 @@
 import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
 import { agentId, type ErrorCode, skillSlug, type TaskRequest } from "../wire/index.ts";
-import { listed } from "./listed.ts";
+import { listed, quoted } from "./listed.ts";
 
 /** What is decided about a task request: its skill and its bounds, or why not. */
 export type Decision =
@@ -15,11 +15,6 @@ const TRANSCRIPTS: ReadonlySet<string> = new Set(["delegator", "mirror"]);
 
 function refuse(code: ErrorCode, detail: string): Decision {
   return { accepted: false, code, message: `${code}: ${detail}` };
-}
-
-/** A peer's text within a message: never longer than a line. */
-function quoted(text: string): string {
-  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 80)}…`);
 }
 
 /** Delivery modes that need a shared conversation are refused; any other is served (docs/wire.md, admission). */

@@ -3,6 +3,11 @@ import type { AgentPolicy } from "../config/deployment.ts";
 /** What every peer may call the skill `task`, and the other way round (docs/wire.md, skill ids). */
 const ALIASES: Readonly<Record<string, string>> = { task: "general_task", general_task: "task" };
 
+/** A skill's slug, the same for `task` and what every peer may call it. */
+export function skillKey(slug: string): string {
+  return slug === "general_task" ? "task" : slug;
+}
+
 /**
  * Whether an agent may hand tasks for a skill on to a runtime (docs/configuration.md, `delegateTargets`): a pattern
  * without a channelRef stands for the skill wherever it is.

@@ -7,3 +7,11 @@ export function listed(texts: readonly string[]): string {
   const more = texts.length - MAX_LISTED;
   return `${texts.slice(0, MAX_LISTED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
+
+/** How much of a peer's text an error quotes, in characters. */
+const MAX_QUOTED = 80;
+
+/** A peer's text within a message: never longer than a line. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED)}…`);
+}

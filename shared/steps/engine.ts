@@ -2,6 +2,7 @@ import type { Step } from "../agents/types.ts";
 import type { AgentPolicy, HostedAgent } from "../config/deployment.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
 import type { Messenger } from "../events/messenger.ts";
+import type { RefusalReason } from "../policy/choosing/reasons.ts";
 import type { Clock } from "../tasks/clock.ts";
 import { deadlineOf, lifeEnd, type View } from "../tasks/fold.ts";
 import type { Head, StoredStep } from "../tasks/items.ts";
@@ -294,6 +295,13 @@ export class Engine {
     } catch {
       // A field that throws when it is looked at: no log line is worth a task.
     }
+  }
+
+  /** Tells that a step hands nothing on, and why (docs/choosing.md). */
+  refused(step: string, executor: string, code: RefusalReason): void {
+    const { taskId, to: runtime } = this.head;
+    this.#telemetry.count("ChoicesRefused", 1, { runtime, outcome: code });
+    this.#telemetry.warn("a task is not handed on", { taskId, to: runtime, step, executor, code });
   }
 
   /** Counts a question that was put. */

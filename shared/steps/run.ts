@@ -53,8 +53,10 @@ function uncaught(head: Head, error: unknown, now: number): Run {
 /** An executor's refusal is not one of this task. */
 function codeOf({ code, state }: DelegationError): ErrorCode {
   if (code === "timeout") return code;
-  const own = state === undefined && (code === "policy_denied" || code === "unauthorized_target");
-  return own ? code : "internal";
+  if (state !== undefined) return "internal";
+  // The wire has a word of its own for a target that is nobody (docs/wire.md, error codes).
+  if (code === "target_unresolved") return "unknown_agent";
+  return code === "policy_denied" || code === "unauthorized_target" ? code : "internal";
 }
 
 /** What the task's deadline brings (docs/tasks.md, deadlines). */

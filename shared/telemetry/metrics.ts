@@ -78,6 +78,18 @@ export const METRICS = {
   },
   QuestionsAnswered: { ...count, dimensions: RUNTIME, meaning: "answers that a requester has given" },
   DelegationsEnded: { ...count, dimensions: OUTCOME, meaning: "tasks handed on that are over, by how" },
+  ChoicesRefused: { ...count, dimensions: OUTCOME, meaning: "requests for whom nobody was chosen, by why" },
+  RefusalsEscalated: {
+    ...count,
+    dimensions: OUTCOME,
+    also: [NONE],
+    meaning: "refusals of one kind that came again and again: once for all of half an hour",
+  },
+  CircuitsOpened: {
+    ...count,
+    dimensions: NONE,
+    meaning: "agents that failed again and again, and are left alone for a minute",
+  },
   // Events.
   UnpublishedAge: {
     ...time,

@@ -81,6 +81,33 @@ describe("a delegation's end", () => {
     }
   });
 
+  test("a target that nobody is: nothing is sent to anybody, and the refusal stays", async () => {
+    for (const [to, hint] of [
+      ["test-cta", "nearest are test-cat"],
+      ["zebra", "known are test-ann, test-cat"],
+    ] as const) {
+      const options = {
+        neighbours: ["cat"],
+        policy: { delegateTargets: [{ runtimeAgentId: "*", skillId: "*" }] },
+      };
+      const wanted = { to, skill: "task" };
+      const t = await start(async (step) => {
+        const first = await failure(ask(step, wanted));
+        await step.sleep("later", "1h");
+        return first;
+      }, options);
+      const message = `to of step "bob": no agent "${to}" in this deployment: ${hint}; for an agent of another deployment give skill as channelRef/task`;
+      assert.equal((await t.outcome()).text, `target_unresolved -: ${message}`);
+      assert.equal(t.steps.find(({ name }) => name === "bob")?.error?.name, "DelegationError");
+      const lines = t.log.filter((line) => line.message === "a task is not handed on");
+      assert.equal(lines.length, 1);
+      const { code, executor, step } = { ...lines[0]?.fields };
+      assert.deepEqual([code, executor, step], ["target_unresolved", to, "bob"]);
+      const uncaught = await start((step) => ask(step, wanted), options);
+      assert.deepEqual((await uncaught.outcome()).error, { code: "unknown_agent", message });
+    }
+  });
+
   test("its time is over: the child is cancelled, and what comes later changes nothing", async () => {
     const t = await start(async (step) => {
       const failed = await failure(ask(step, { timeout: "10m" }));

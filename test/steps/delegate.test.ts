@@ -115,10 +115,6 @@ describe("step.delegate", () => {
         /^StepOptionError: message of step "bob": expected at most 1000000 bytes/,
       ],
       [{ to: "no id" }, /^StepOptionError: to of step "bob": expected a runtime id/],
-      [
-        { to: "test-cta", skill: "task" },
-        /^StepOptionError: to of step "bob": no agent "test-cta" in this deployment: known are test-ann, test-cat; for an agent of another deployment give skill as channelRef\/task$/,
-      ],
       [{ skill: "b b/task" }, /^StepOptionError: skill of step "bob": expected a slug, or a channelRef/],
       [
         { to: "test-cat", skill: "dog/task" },

@@ -1,5 +1,4 @@
 import type { DelegateOptions } from "../../agents/types.ts";
-import { listed } from "../../policy/listed.ts";
 import { agentId, MAX_EVENT_BYTES, type Outgoing, skillSlug } from "../../wire/index.ts";
 import { milliseconds } from "../duration.ts";
 import type { Delegating, Engine } from "../engine.ts";
@@ -9,7 +8,8 @@ import { toJson } from "../json.ts";
 /** What a step asks of another agent, checked. */
 export interface Asked {
   readonly to: string;
-  readonly channelRef: string;
+  /** Absent when nobody of that name is known: then nothing is sent. */
+  readonly channelRef: string | undefined;
   /** The skill's slug. */
   readonly skill: string;
   /** The message as it goes on the wire. */
@@ -60,10 +60,6 @@ function skillOf(
   if (slug === null || (ref !== undefined && !REF.test(ref)))
     throw new StepOptionError(
       `skill ${of}: expected a slug, or a channelRef, / and a slug, got ${JSON.stringify(skill)}`,
-    );
-  if (ref === undefined)
-    throw new StepOptionError(
-      `to ${of}: no agent ${JSON.stringify(to)} in this deployment: known are ${listed(agents.map(({ runtime }) => runtime))}; for an agent of another deployment give skill as channelRef/${slug}`,
     );
   if (own !== undefined && ref !== own)
     throw new StepOptionError(`skill ${of}: expected the channelRef of ${to}, ${own}, got ${ref}`);

@@ -1,5 +1,6 @@
 import type { DelegateOptions } from "../../agents/types.ts";
 import { mayDelegate } from "../../policy/delegation.ts";
+import { listed } from "../../policy/listed.ts";
 import { cancelMessage, childMessageId, childTask } from "../../tasks/delegation.ts";
 import { deadlineOf, type Waiting } from "../../tasks/fold.ts";
 import { insist } from "../../tasks/insist.ts";
@@ -15,7 +16,12 @@ import { outcomeOf } from "./delegate-outcome.ts";
 const RESERVE_SHARE = 0.05;
 const MAX_RESERVE_MS = 10_000;
 
+/** What the error of a step is called that could not, or not in time, hand its task on. */
+const NAME = "DelegationError";
+
 type Delegation = Waiting & { readonly child: Child };
+/** What a step asks of an agent that there is. */
+type Target = Asked & { readonly channelRef: string };
 
 /**
  * Hands a task on, and waits for the end that `events` puts into the journal. The message is sent again by each run
@@ -27,9 +33,12 @@ export async function delegateStep(engine: Engine, id: string, options: Delegate
   let open = view.open.get(id);
   if (open === undefined) {
     await engine.begin(id);
-    const refused = refusal(engine, id, asked);
+    const { channelRef } = asked;
+    if (channelRef === undefined) return await fail(engine, id, await unresolved(engine, id, asked));
+    const target = { ...asked, channelRef };
+    const refused = refusal(engine, id, target);
     if (refused !== undefined) return await fail(engine, id, refused);
-    open = await handOn(engine, id, asked);
+    open = await handOn(engine, id, target);
   }
   const { child } = open;
   if (child === undefined)
@@ -69,7 +78,7 @@ async function fail({ writer }: Engine, id: string, error: StoredError): Promise
 }
 
 /** Stores that the task is handed on, before it is. */
-async function handOn(engine: Engine, id: string, asked: Asked): Promise<Waiting> {
+async function handOn(engine: Engine, id: string, asked: Target): Promise<Waiting> {
   const { head, clock, view, writer } = engine;
   const now = clock.now();
   const left = Math.max(0, Math.min(deadlineOf(head, view), engine.lifeEnd) - now);
@@ -92,19 +101,31 @@ async function handOn(engine: Engine, id: string, asked: Asked): Promise<Waiting
 }
 
 /** Why this agent may not hand the task on. */
-function refusal({ head, delegating }: Engine, id: string, asked: Asked): StoredError | undefined {
+function refusal(engine: Engine, id: string, asked: Target): StoredError | undefined {
+  const { head, delegating } = engine;
   const { to, channelRef, skill } = asked;
-  const name = "DelegationError";
   const of = `step ${JSON.stringify(id)}`;
   if ((head.depth ?? 0) < 1)
     return {
-      name,
+      name: NAME,
       code: "policy_denied",
       message: `${of}: this task may not be handed on (maxDelegationDepth)`,
     };
   if (mayDelegate(delegating.targets, asked)) return undefined;
+  engine.refused(id, to, "not_allowed");
   const message = `${of}: the policy of ${head.to} has no delegateTargets for ${channelRef}/${skill} of ${to}`;
-  return { name, code: "unauthorized_target", message };
+  return { name: NAME, code: "unauthorized_target", message };
+}
+
+/** That nobody has the name: nothing is sent, least of all to another (docs/choosing.md). */
+async function unresolved(engine: Engine, id: string, { to, skill }: Asked): Promise<StoredError> {
+  const { nearest } = await import("../../policy/choosing/nearest.ts");
+  const known = engine.delegating.agents.map(({ runtime }) => runtime);
+  const near = nearest(to, known);
+  const hint = near.length > 0 ? `nearest are ${listed(near)}` : `known are ${listed(known)}`;
+  engine.refused(id, to, "target_unresolved");
+  const message = `to of step ${JSON.stringify(id)}: no agent ${JSON.stringify(to)} in this deployment: ${hint}; for an agent of another deployment give skill as channelRef/${skill}`;
+  return { name: NAME, code: "target_unresolved", message };
 }
 
 async function cancel({ clock, limit, head, delegating }: Engine, message: Outgoing): Promise<void> {
@@ -168,7 +189,7 @@ async function giveUp(
     );
   const ms = Math.max(0, Math.round(clock.now() - since));
   const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${secondsOf(until - since)} s`;
-  const error = { name: "DelegationError", code: "timeout", message };
+  const error = { name: NAME, code: "timeout", message };
   const changed = () => {
     const now = view.heard.get(id);
     return now?.outcome !== undefined || now?.taskId !== told?.taskId;
