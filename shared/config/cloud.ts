@@ -92,6 +92,7 @@ const alarms = z
     emails: z
       .array(z.email("expected an e-mail address"))
       .max(100)
+      .refine((emails) => new Set(emails).size === emails.length, "expected each address once")
       .default([])
       .describe("Who is told, by a topic of the stack's own."),
     topicArn: z
@@ -142,10 +143,16 @@ export const cloudConfig = z
 /** How a deployment is put into an AWS account; each field is explained in docs/configuration.md. */
 export type CloudConfig = z.infer<typeof cloudConfig>;
 
-/** Names as Secrets Manager has them (Secrets Manager API: CreateSecret, Name), or an ARN. */
+/**
+ * Names as Secrets Manager has them (Secrets Manager API: CreateSecret, Name), or a whole ARN: it ends in six characters
+ * of Secrets Manager's own (Secrets Manager User Guide, "Secret ARN"), without which it would grant nothing.
+ */
 const secretName = z
   .string()
-  .regex(/^[A-Za-z0-9/_+=.@:-]{1,512}$/, "expected the name or the ARN of a secret in Secrets Manager");
+  .regex(
+    /^([A-Za-z0-9/_+=.@-]{1,512}|arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@!-]{1,512}-[A-Za-z0-9]{6})$/,
+    "expected the name or the ARN of a secret in Secrets Manager",
+  );
 
 const permission = z.strictObject({
   actions: z
