@@ -94,6 +94,11 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 7 characters$/,
   ],
   [
+    "an ARN of another service as credentials",
+    "deployment: a\nnats:\n  credentials: secret:arn:aws:s3:::manuals",
+    /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 27 characters$/,
+  ],
+  [
     "an nkey's seed in place of the secret's name",
     `deployment: a\nnats:\n  credentials: secret:SU${"A".repeat(56)}`,
     /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 65 characters$/,
