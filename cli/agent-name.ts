@@ -1,7 +1,7 @@
+import { nearest } from "../shared/config/nearest.ts";
 import { agentId } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
-import { nearest } from "./nearest.ts";
 import type { Place } from "./place.ts";
 import { cleanLine } from "./text.ts";
 

@@ -1,8 +1,8 @@
-import { userInfo } from "node:os";
 import { Command } from "commander";
 import * as z from "zod";
 import { confirm } from "./confirm.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { operatorName } from "./operator.ts";
 import { common, STACK, taskKey, withCommon } from "./options.ts";
 import { processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
@@ -42,7 +42,7 @@ async function erase(task: string, given: Options): Promise<number> {
     out.line("nothing is erased");
     return EXIT.failed;
   }
-  const { by = userInfo().username, streams } = given;
+  const { by = operatorName(), streams } = given;
   const told = await erasing.erase(found, { by, streams });
   out.record({ task, ...told, at: new Date(told.at).toISOString() });
   const { values, objects, messages } = told;

@@ -2,12 +2,14 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import { agentName } from "../shared/agents/define.ts";
-import { deploymentName } from "../shared/config/deployment.ts";
+import { commandRuntime, deploymentName } from "../shared/config/deployment.ts";
+import { runtimeAgentId } from "../shared/wire/ids.ts";
 import { askLine } from "./confirm.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { agentText, configText } from "./init/templates.ts";
 import { type Written, writeNew } from "./init/write.ts";
 import { type Output, processOutput } from "./output.ts";
+import { quoted } from "./repeat.ts";
 
 const DEFAULTS = { deployment: "local", agent: "hello", description: "Greets whoever writes to it." };
 
@@ -21,10 +23,14 @@ const options = z.object({
 type Options = z.infer<typeof options>;
 type Answers = typeof DEFAULTS;
 
+/** On NATS `<deployment>-cli` is the command itself, whatever the deployment. */
+const isTaken = (agent: string) =>
+  runtimeAgentId(DEFAULTS.deployment, agent, agent) === commandRuntime(DEFAULTS.deployment);
+
 /** What each answer must be. */
 const SHAPES: Readonly<Record<keyof Answers, z.ZodType<string>>> = {
   deployment: deploymentName,
-  agent: agentName,
+  agent: agentName.refine((id) => !isTaken(id), "expected another name: on NATS cli is the command sluice"),
   description: z.string().trim().min(1, "expected a sentence").max(500, "expected at most 500 characters"),
 };
 const QUESTIONS: Readonly<Record<keyof Answers, string>> = {
@@ -94,14 +100,15 @@ async function asked(key: keyof Answers, out: Output): Promise<string> {
 
 function nextSteps(folder: string, { agent }: Answers, written: readonly Written[]): string[] {
   const isOwn = folder === resolve(import.meta.dirname, "..");
+  const at = (name: string) => quoted(`${folder}/${name}`);
   const where = isOwn
     ? ""
-    : ` -- --config ${folder}/agents.yaml --agents-dir ${folder}/agents --data ${folder}/.sluice`;
+    : ` -- --config ${at("agents.yaml")} --agents-dir ${at("agents")} --data ${at(".sluice")}`;
   const kept = written.some(({ path, isNew }) => path === "agents.yaml" && !isNew);
   return [
     "",
     `npm start${where}`,
-    `./sluice ask ${agent} "Hello"${isOwn ? "" : ` --data-folder ${folder}/.sluice`}`,
+    `./sluice ask ${agent} "Hello"${isOwn ? "" : ` --data-folder ${at(".sluice")}`}`,
     ...(kept ? ["", `agents.yaml says who may ask ${agent}: see its defaults (docs/configuration.md)`] : []),
   ];
 }

@@ -1,7 +1,7 @@
-import { userInfo } from "node:os";
 import { Command } from "commander";
 import * as z from "zod";
 import { EXIT } from "./errors.ts";
+import { operatorName } from "./operator.ts";
 import { DATA_FOLDER, STACK } from "./options.ts";
 import { processOutput } from "./output.ts";
 import { repeatPlace } from "./repeat.ts";
@@ -45,7 +45,7 @@ async function pause(name: string, { stack: stackName, dataFolder, json, refuse 
   const { openPauses } = await import("./pauses.ts");
   using pauses = await openPauses(currentHome({ stack: stackName, dataFolder }), stackName);
   const agent = pauses.agent(name);
-  const { at, by } = await pauses.pause(agent, { at: Date.now(), by: userInfo().username, refuse });
+  const { at, by } = await pauses.pause(agent, { at: Date.now(), by: operatorName(), refuse });
   const told = { agent: agent.id, runtime: agent.runtime, paused: true, refuse };
   out.record({ ...told, since: new Date(at).toISOString(), by });
   const meanwhile = refuse ? "new tasks are rejected as overloaded" : "new tasks wait";

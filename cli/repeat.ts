@@ -45,6 +45,6 @@ function longOptionsOf(program: Command, path: readonly string[]): ReadonlySet<s
 }
 
 /** As a POSIX shell reads it back (POSIX.1-2024, Shell Command Language, 2.2.2 Single-Quotes). */
-function quoted(value: string): string {
+export function quoted(value: string): string {
   return /^[\w./:@%+-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }

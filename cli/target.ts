@@ -1,8 +1,8 @@
 import type { NatsConnection } from "@nats-io/transport-node";
+import { nearest } from "../shared/config/nearest.ts";
 import { agentId } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
-import { nearest } from "./nearest.ts";
 import { findCard, hasDurable, readCards } from "./peers.ts";
 import { cleanLine } from "./text.ts";
 

@@ -1,5 +1,7 @@
 import { BatchProcessor, EventType, processPartialResponse } from "@aws-lambda-powertools/batch";
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
+import { workHint } from "../shared/tasks/messages.ts";
+import type { LogFields } from "../shared/telemetry/fields.ts";
 import { errorFields, type Telemetry } from "../shared/telemetry/index.ts";
 
 /** Which receive of a message this is, from 1 (SQS API: ReceiveMessage, ApproximateReceiveCount). */
@@ -15,6 +17,16 @@ function shuffled<T>(items: readonly T[]): T[] {
     [copy[i], copy[j]] = [copy[j] as T, copy[i] as T]; // Both are within the array.
   }
   return copy;
+}
+
+/** The task that a hint speaks of, by which `sluice logs` finds what went wrong with it. */
+function taskOf({ body }: SQSRecord): LogFields {
+  try {
+    const { taskId, to } = workHint.parse(JSON.parse(body));
+    return { taskId, ...(to !== undefined && { to }) };
+  } catch {
+    return {}; // It is another queue's, or none of ours.
+  }
 }
 
 /**
@@ -34,7 +46,8 @@ export function eachRecord(
       await take(record);
     } catch (error) {
       // Lambda is only told that the record failed; why stands nowhere else.
-      telemetry.error("a record has failed", { sqsMessageId: record.messageId, ...errorFields(error) });
+      const { messageId: sqsMessageId } = record;
+      telemetry.error("a record has failed", { sqsMessageId, ...taskOf(record), ...errorFields(error) });
       throw error;
     }
   };

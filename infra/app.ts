@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { Errors } from "aws-cdk-lib";
+import { type App, Errors } from "aws-cdk-lib";
 import type { BuildFailure } from "esbuild";
+import * as z from "zod";
 import { readAgentsYaml, readIfThere } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
@@ -19,7 +20,7 @@ import { forgetRecord, writeRecord } from "./synth-record.ts";
 async function main(): Promise<void> {
   const app = checkedApp();
   await forgetRecord(app.outdir);
-  const context = readContext((key): unknown => app.node.tryGetContext(key));
+  const context = readContext(contextOf(app));
   const agentsDir = resolve(ROOT, context.agents ?? "agents");
   const agentsYaml = resolve(ROOT, context.config ?? "agents.yaml");
   const { stage, natsServers, natsCredentials } = context;
@@ -63,6 +64,10 @@ async function main(): Promise<void> {
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
+}
+
+function contextOf(app: App): Readonly<Record<string, unknown>> {
+  return z.record(z.string(), z.unknown()).parse(app.node.getAllContext());
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { stageName } from "../shared/config/cloud.ts";
 import { ConfigError, shapeOf } from "../shared/config/config-error.ts";
 import { credentials } from "../shared/config/deployment.ts";
+import { nearest } from "../shared/config/nearest.ts";
 import { readServerUrls } from "../shared/config/server-urls.ts";
 
 /** The app's context keys. */
@@ -73,15 +74,24 @@ const given = z.object({
  * Reads the context. An empty value is refused as well: it comes of a variable that is not set, and
  * `-c stage=$STAGE` must not change the stage `main` then.
  *
- * @param inContext what CDK has under a key
+ * @param context all that CDK has, its own and others' keys among it
  * @throws ConfigError that names each key that is not as expected, and never its value, which may be a secret
  */
-export function readContext(inContext: (key: string) => unknown): z.output<typeof given> {
-  const values = Object.fromEntries(Object.values(CONTEXT).map((key) => [key, inContext(key)]));
-  const read = given.safeParse(values);
-  if (read.success) return read.data;
-  const told = read.error.issues.map(
-    ({ path: [key], message }) => `context ${String(key)}: ${message}, got ${shapeOf(values[String(key)])}`,
+export function readContext(context: Readonly<Record<string, unknown>>): z.output<typeof given> {
+  const read = given.safeParse(context);
+  const told = (read.error?.issues ?? []).map(
+    ({ path: [key], message }) => `context ${String(key)}: ${message}, got ${shapeOf(context[String(key)])}`,
   );
-  throw new ConfigError(told.join("\n"));
+  told.push(...mistyped(Object.keys(context)));
+  if (!read.success || told.length > 0) throw new ConfigError(told.join("\n"));
+  return read.data;
+}
+
+/** CDK passes over what nobody reads, and `-c Stage=dev` would change the stage `main`. Others may have keys, too. */
+function mistyped(keys: readonly string[]): string[] {
+  const ours: readonly string[] = Object.values(CONTEXT);
+  return keys.flatMap((key) => {
+    const meant = ours.includes(key) ? undefined : nearest(key, ours);
+    return meant === undefined ? [] : [`context ${key}: unknown; expected ${meant}`];
+  });
 }

@@ -24,7 +24,9 @@ const LEASH_FAILED = /^setpriv: failed to execute .*: (.*)/;
 const name = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _, . and -");
-const argv = z.array(z.string().min(1)).min(1);
+/** The operating system ends an argument at a NUL. */
+const argument = z.string().regex(/^[^\0]*$/, "expected no NUL");
+const argv = z.array(argument.min(1)).min(1);
 const entry = z.union([
   argv.transform((argv) => ({ argv, args: false, timeoutSec: DEFAULT_TIMEOUT_SEC })),
   z.strictObject({
@@ -38,16 +40,8 @@ const entry = z.union([
 /** The commands that an operator allows, by name: `{ disk: [df, -h], ping: { argv: [ping, -c, "1"], args: true } }`. */
 export const allowed = z.record(name, entry).default({});
 
-/** Arguments that a task adds. The operating system ends an argument at a NUL. */
-export const addedArgs = z
-  .array(
-    z
-      .string()
-      .max(MAX_ARG_LENGTH)
-      .regex(/^[^\0]*$/, "expected no NUL"),
-  )
-  .max(MAX_ARGS)
-  .default([]);
+/** Arguments that a task adds. */
+export const addedArgs = z.array(argument.max(MAX_ARG_LENGTH)).max(MAX_ARGS).default([]);
 
 /** What is run: never a shell. */
 export interface Command {

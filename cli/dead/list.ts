@@ -36,7 +36,7 @@ export async function list(given: DeadOptions): Promise<number> {
   });
   const rows = look.letters.map((letter, at) => rowOf(letter, whys[at], now));
   if (rows.length > 0) for (const line of table(HEAD, rows, out.width)) out.line(line);
-  else out.line("no dead letters");
+  else out.line(noneText(look));
   noteRest(look, out);
   return EXIT.ok;
 }
@@ -51,6 +51,11 @@ async function troubles(place: Place, letters: readonly Letter[], out: Output): 
     out.note(`the logs cannot be read, so nothing says why: ${cleanLine(reasonOf(error))}`);
     return [];
   }
+}
+
+/** What is said where a look has found nothing. */
+export function noneText({ hidden }: Pick<Look, "hidden">): string {
+  return hidden > 0 ? "no dead letter can be seen now" : "no dead letters";
 }
 
 /** Says what a look has left out. */

@@ -6,7 +6,7 @@ import { reasonOf } from "../place.ts";
 import { currentHome } from "../session.ts";
 import { cleanLine, countText } from "../text.ts";
 import type { Letter } from "./letter.ts";
-import { noteRest } from "./list.ts";
+import { noneText, noteRest } from "./list.ts";
 import { type DeadLetters, meantLetter, noLetter, openDeadLetters } from "./open.ts";
 import { drop, redrive } from "./redrive.ts";
 
@@ -92,9 +92,10 @@ async function settleAll(
     return back;
   });
   if (id !== undefined && settled === 0) throw noLetter(id);
-  if (settled === 0) out.line("no dead letters");
+  if (settled === 0) out.line(noneText(look));
   if (id === undefined) noteRest(look, out);
-  return kept === 0 ? EXIT.ok : EXIT.failed;
+  const isRest = id === undefined && (look.hidden > 0 || look.more);
+  return kept === 0 && !isRest ? EXIT.ok : EXIT.failed;
 }
 
 function tell(out: Output, letter: Letter, done: string, why: string | undefined): void {

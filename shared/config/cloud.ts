@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { SECRET_NAME } from "./forms.ts";
 
 /**
  * How a deployment is put into an AWS account: the section `cloud` of `agents.yaml`, and `function` of its agents. Only
@@ -92,6 +93,7 @@ const alarms = z
     emails: z
       .array(z.email("expected an e-mail address"))
       .max(100)
+      .refine((emails) => new Set(emails).size === emails.length, "expected each address once")
       .default([])
       .describe("Who is told, by a topic of the stack's own."),
     topicArn: z
@@ -142,11 +144,6 @@ export const cloudConfig = z
 /** How a deployment is put into an AWS account; each field is explained in docs/configuration.md. */
 export type CloudConfig = z.infer<typeof cloudConfig>;
 
-/** Names as Secrets Manager has them (Secrets Manager API: CreateSecret, Name), or an ARN. */
-const secretName = z
-  .string()
-  .regex(/^[A-Za-z0-9/_+=.@:-]{1,512}$/, "expected the name or the ARN of a secret in Secrets Manager");
-
 const permission = z.strictObject({
   actions: z
     .array(
@@ -185,7 +182,11 @@ export const agentFunction = z.strictObject({
     ),
   // As Lambda has it (Lambda API: ScalingConfig).
   maxConcurrency: z.int().min(2).max(1_000).default(50).describe("Invocations at once."),
-  secrets: z.array(secretName).max(20).default([]).describe("Secrets in Secrets Manager that it may read."),
+  secrets: z
+    .array(z.string().check(SECRET_NAME))
+    .max(20)
+    .default([])
+    .describe("Secrets in Secrets Manager that it may read."),
   permissions: z.array(permission).max(20).default([]).describe("What else it may do."),
 });
 /** Where all their queues' URLs fit into an environment of 4 KB with the rest (AWS Lambda quotas). */

@@ -23,8 +23,24 @@ export function findingsOf(error: z.ZodError, root: unknown): Finding[] {
 function findingsOfIssue(issue: z.core.$ZodIssue, root: unknown): Finding[] {
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN }));
+  const meant = issue.code === "invalid_union" ? meantForm(issue) : undefined;
+  if (meant !== undefined)
+    return meant.flatMap((of) => findingsOfIssue({ ...of, path: [...issue.path, ...of.path] }, root));
   const got = valueAt(root, issue.path);
   return [{ path: issue.path, message: `${expectation(issue)}, got ${shapeOf(got)}` }];
+}
+
+/**
+ * What is wrong with a value that may have several forms, as far as it shows which one is meant: the only one that is of
+ * the value's own kind.
+ */
+function meantForm({ errors }: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] | undefined {
+  const [meant, ...others] = errors.filter((issues) => !issues.some(isOfAnotherKind));
+  return others.length === 0 ? meant : undefined;
+}
+
+function isOfAnotherKind({ code, path }: z.core.$ZodIssue): boolean {
+  return (code === "invalid_type" || code === "invalid_value") && path.length === 0;
 }
 
 function expectation(issue: z.core.$ZodIssue): string {
@@ -40,9 +56,18 @@ function expectation(issue: z.core.$ZodIssue): string {
       return `expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
     case "invalid_key":
       return `expected a key that is sound (${issue.issues.map(expectation).join("; ")})`;
+    case "invalid_union":
+      return expectedForms(issue) ?? issue.message;
     default:
       return issue.message;
   }
+}
+
+/** The forms that a value might have, where it has the kind of none. */
+function expectedForms({ errors }: z.core.$ZodIssueInvalidUnion): string | undefined {
+  const kinds = errors.flatMap((issues) => issues.filter(isOfAnotherKind));
+  const forms = new Set(kinds.map((of) => expectation(of).replace(/^expected /, "")));
+  return forms.size === 0 ? undefined : `expected ${[...forms].join(" or ")}`;
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {

@@ -22,11 +22,20 @@ export const SLUG = z.regex(
 export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
 
 /**
- * `none`, `file:PATH`, or `secret:` and a name or an ARN as Secrets Manager has them (its API: CreateSecret, Name). An
- * nkey's seed would pass for a name, and then stand in the stack's outputs.
+ * A secret's name as Secrets Manager has it (its API: CreateSecret, Name; `!` in those that AWS services make), or its
+ * whole ARN: that ends in six characters of Secrets Manager's own (Secrets Manager User Guide, "Secret ARN"), without
+ * which a grant would be for nothing.
  */
+const NAME = "[A-Za-z0-9/_+=.@!-]{1,512}";
+const SECRET = `(${NAME}|arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:${NAME}-[A-Za-z0-9]{6})`;
+export const SECRET_NAME = z.regex(
+  new RegExp(`^${SECRET}$`),
+  "expected the name or the ARN of a secret in Secrets Manager",
+);
+
+/** `none`, `file:PATH`, or `secret:` and a secret. An nkey's seed would pass for a name, and then stand in the outputs. */
 export const CREDENTIALS = z.regex(
-  /^(none|file:\S.*|secret:(?!S[A-Z][A-Z2-7]{56}$)[A-Za-z0-9/_+=.@!:-]{1,2048})$/,
+  new RegExp(`^(none|file:\\S.*|secret:(?!S[A-Z][A-Z2-7]{56}$)${SECRET})$`),
   "expected none, file:PATH or secret:NAME",
 );
 

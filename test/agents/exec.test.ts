@@ -93,6 +93,7 @@ test("settings: argv alone, or with what a task may add; anything else is refuse
     { x: [] },
     { x: [""] },
     { x: "df -h" },
+    { x: ["df", "\0"] },
     { x: { argv: ["a"], timeoutSec: 841 } },
     { "a b": ["a"] },
   ])

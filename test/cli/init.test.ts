@@ -97,3 +97,15 @@ test("any description and name give files that the project's own check takes", (
     assert.equal(deployment.deployment, name);
   }
 });
+
+test("an agent is not called like the command, and a folder may be called anything", async () => {
+  for (const name of ["cli", "cli-"]) {
+    const { code, stderr } = await init(newFolder(), "--yes", "--agent", name);
+    assert.deepEqual([code, /--agent: expected another name/.test(stderr)], [2, true], stderr);
+  }
+  const folder = join(newFolder(), "it's mine");
+  const { stdout } = await init(folder, "--yes");
+  const quoted = `'${folder.replace("'", "'\\''")}`;
+  assert.ok(stdout.includes(`--config ${quoted}/agents.yaml'`), stdout);
+  assert.ok(stdout.includes(`--data-folder ${quoted}/.sluice'`), stdout);
+});

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nearest } from "../../cli/nearest.ts";
 import { endText, eventLine } from "../../cli/render.ts";
 import { table } from "../../cli/table.ts";
 import { colours } from "../../cli/text.ts";
+import { nearest } from "../../shared/config/nearest.ts";
 import type { TaskEvent } from "../../shared/wire/index.ts";
 
 const plain = colours(false);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import * as z from "zod";
 import { agent, complaint, policyOf } from "./support/agents-yaml.ts";
 
 /** Ten levels of ten aliases each. */
@@ -91,6 +92,11 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     "credentials in place of their file",
     "deployment: a\nnats:\n  credentials: hunter2",
     /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 7 characters$/,
+  ],
+  [
+    "an ARN of another service as credentials",
+    "deployment: a\nnats:\n  credentials: secret:arn:aws:s3:::manuals",
+    /^agents\.yaml:3: nats\.credentials: expected none, file:PATH or secret:NAME, got a text of 27 characters$/,
   ],
   [
     "an nkey's seed in place of the secret's name",
@@ -230,3 +236,18 @@ test("an agent that is on NATS who the command is", () =>
     complaint("deployment: a\nagents:\n  cli: {}", [agent("cli")]),
     "agents.yaml:3: agents.cli: expected another id: on NATS the command sluice is a-cli itself",
   ));
+
+test("a setting that may have several forms", () => {
+  const entry = z.union([z.array(z.string().min(1)).min(1), z.strictObject({ argv: z.array(z.string()) })]);
+  const hosted = [agent("run", z.strictObject({ commands: z.record(z.string(), entry) }))];
+  const of = (value: string) =>
+    complaint(`deployment: a\nagents: { run: { commands: { disk: ${value} } } }`, hosted).replace(
+      /^.*commands\.disk/,
+      "",
+    );
+  // Where its kind shows which one is meant, what that one lacks is told.
+  assert.equal(of("[]"), ": expected at least 1 entries, got a list of 0");
+  assert.equal(of("[df, 7]"), "[1]: expected a text, got 7");
+  assert.equal(of("{ argv: [df], arg: true }"), ".arg: unknown field");
+  assert.equal(of("df -h"), ": expected a list or a map, got a text of 5 characters");
+});

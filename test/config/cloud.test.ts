@@ -139,6 +139,10 @@ test("alarms go to addresses or to a topic", () => {
     cloudComplaint({ alarms: { emails: ["ops@example.com"], topicArn } }),
     /^cloud.alarms: expected either emails or topicArn, got a map$/,
   );
+  assert.equal(
+    cloudComplaint({ alarms: { emails: ["ops@example.com", "ops@example.com"] } }),
+    "cloud.alarms.emails: expected each address once, got a list of 2",
+  );
   assert.match(cloudComplaint({ alarms: { emails: ["ops"] } }), /emails\[0\]: expected an e-mail address/);
   assert.match(
     cloudComplaint({ alarms: { topicArn: "on-call" } }),
@@ -189,6 +193,17 @@ test("further permissions name actions and resources", () => {
   assert.match(wrong({ actions: [] }), /permissions\[0\].actions: expected at least 1 entries/);
   assert.match(wrong({ resources: ["manuals"] }), /permissions\[0\].resources\[0\]: expected an ARN, or \*/);
   assert.match(ownComplaint({ secrets: ["a b"] }), /secrets\[0\]: expected the name or the ARN of a secret/);
+});
+
+test("a secret is named, or its whole ARN is given", () => {
+  const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:rds!model/key-AbCdEf";
+  assert.deepEqual(own({ secrets: [arn] })?.secrets, [arn]);
+  // Neither would grant anything.
+  for (const other of [arn.slice(0, -"-AbCdEf".length), "arn:aws:s3:::manuals"])
+    assert.match(
+      ownComplaint({ secrets: [other] }),
+      /secrets\[0\]: expected the name or the ARN of a secret/,
+    );
 });
 
 test("bound of functions of their own", () => {

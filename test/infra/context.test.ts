@@ -3,26 +3,33 @@ import { test } from "node:test";
 import { readContext } from "../../infra/context.ts";
 import { ConfigError } from "../../shared/config/config-error.ts";
 
-const read = (values: Readonly<Record<string, unknown>>) => readContext((key) => values[key]);
-
-test("what is not given is the file's", () =>
-  assert.deepEqual(read({ other: 1 }), {
-    agents: undefined,
-    config: undefined,
-    stage: undefined,
-    bridge: undefined,
-    natsServers: undefined,
-    natsCredentials: undefined,
-  }));
+test("what is not given is the file's", () => assert.deepEqual(readContext({ other: 1 }), {}));
 
 test("what is given is taken", () => {
   const values = { stage: "dev", bridge: "lambda", natsCredentials: "secret:acme/nats", config: "a.yaml" };
-  const { stage, bridge, natsCredentials, config, natsServers } = read({
+  const { stage, bridge, natsCredentials, config, natsServers } = readContext({
     ...values,
     natsServers: "a:1,tls://b:2",
   });
   assert.deepEqual({ stage, bridge, natsCredentials, config }, values);
   assert.equal(natsServers, "nats://a:1,tls://b:2");
+});
+
+test("keys of others are passed over, but not what is nearly one of ours", () => {
+  readContext({
+    "aws:cdk:enable-path-metadata": true,
+    "@aws-cdk/core:bootstrapQualifier": "x",
+    account: "1",
+  });
+  for (const [typed, meant] of [
+    ["Stage", "stage"],
+    ["nats-servers", "natsServers"],
+    ["agent", "agents"],
+  ] as const)
+    assert.throws(
+      () => readContext({ [typed]: "hunter2" }),
+      new ConfigError(`context ${typed}: unknown; expected ${meant}`),
+    );
 });
 
 const WRONG: readonly [name: string, values: Readonly<Record<string, unknown>>, told: RegExp][] = [
@@ -62,7 +69,7 @@ const WRONG: readonly [name: string, values: Readonly<Record<string, unknown>>, 
 for (const [name, values, told] of WRONG)
   test(`error: ${name}`, () =>
     assert.throws(
-      () => read(values),
+      () => readContext(values),
       (error) => {
         assert.ok(error instanceof ConfigError);
         assert.match(error.message, told);
