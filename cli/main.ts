@@ -12,6 +12,7 @@ import { doctorCommand } from "./doctor.ts";
 import { eraseCommand } from "./erase.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { initCommand } from "./init.ts";
+import { keysCommand } from "./keys.ts";
 import { logsCommand } from "./logs.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { remember, repeatPlace } from "./repeat.ts";
@@ -47,6 +48,7 @@ export function program(): Command {
     eraseCommand(),
     pauseCommand(),
     resumeCommand(),
+    keysCommand(),
     doctorCommand(),
     initCommand(),
   ];
