@@ -125,8 +125,9 @@ async function judge({ card, kid, signer }: Good, pinned: PinnedKey | undefined)
 type Forms = ReadonlyMap<string, Members>;
 
 /**
- * The forms of a card: as A2A 1.0 signs it; as its SDKs do, without anything empty; and either without what was added for
- * A2A 0.3. In what a later form leaves out lies what its signature does not cover.
+ * The forms of a card: as A2A 1.0 signs it; as its SDKs do, without anything empty; the same without what was added for
+ * A2A 0.3; and without the security schemes, which the JavaScript SDK loses when it signs a card that was made in memory
+ * (@a2a-js/sdk, issue 663). In what a later form leaves out lies what its signature does not cover.
  */
 function formsOf(card: Members): Forms | InvalidReason {
   try {
@@ -135,7 +136,8 @@ function formsOf(card: Members): Forms | InvalidReason {
     const text = canonicalJson(plain);
     if (Buffer.byteLength(text) > MAX_CARD_BYTES) return "card_too_large";
     const bare = withoutMirrors(plain);
-    const further = [withoutEmpties(plain), bare, withoutEmpties(bare)];
+    const { securitySchemes: _, ...lossy } = bare;
+    const further = [plain, bare, lossy].map(withoutEmpties);
     return new Map([[text, plain], ...further.map((of) => [canonicalJson(of), of] as const)]);
   } catch {
     return "card_malformed";
