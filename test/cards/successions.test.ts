@@ -34,6 +34,9 @@ describe("another key than the pinned one", () => {
       key: other.did,
       succeeded: key.did,
     });
+    // Whoever has followed is not led back: an old card, sent again, counts no more.
+    const old = await verifyCard(await signed(key), { did: other.did });
+    assert.equal(old.state, "changed");
     const late = await verifyCard(await signed(other.after(chain)), { did: middle.did });
     assert.equal(late.state, "valid");
   });
