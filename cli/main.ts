@@ -12,6 +12,7 @@ import { doctorCommand } from "./doctor.ts";
 import { eraseCommand } from "./erase.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { initCommand } from "./init.ts";
+import { keysCommand } from "./keys.ts";
 import { logsCommand } from "./logs.ts";
 import { natsPermissionsCommand } from "./nats-permissions.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
@@ -48,6 +49,7 @@ export function program(): Command {
     eraseCommand(),
     pauseCommand(),
     resumeCommand(),
+    keysCommand(),
     doctorCommand(),
     natsPermissionsCommand(),
     initCommand(),

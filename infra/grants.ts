@@ -22,6 +22,8 @@ interface Grant {
   readonly hints?: boolean;
   /** Puts what it pulls on the queues for it, and looks at their depth. */
   readonly forwards?: boolean;
+  /** Signs cards, and makes the key if there is none. */
+  readonly signs?: boolean;
 }
 
 const GRANTS: Readonly<Record<FunctionName, Grant>> = {
@@ -64,7 +66,7 @@ export interface Granted {
 /** The statements for a role, over exactly the resources that the function works on. */
 export function statementsFor(scope: Construct, { name, parts, consumes, own }: Granted): PolicyStatement[] {
   const grant = GRANTS[name];
-  const { storage, queues, nats } = parts;
+  const { storage, queues, nats, signingKey } = parts;
   const hinted = own === undefined ? [queues.work, ...queues.own.map(({ pair }) => pair)] : [own.pair];
   const forwarded = grant.forwards ? [queues.tasks, queues.controls, queues.events] : [];
   const secret = natsSecret(nats);
@@ -78,6 +80,10 @@ export function statementsFor(scope: Construct, { name, parts, consumes, own }: 
     { actions: ["sqs:GetQueueAttributes"], resources: arns(forwarded) },
     { actions: CONSUME, resources: arns(consumes === undefined ? [] : [consumes]) },
     { actions: READ_SECRET, resources: secret === undefined ? [] : [secretArn(scope, secret)] },
+    {
+      actions: grant.signs ? [...READ_SECRET, "secretsmanager:PutSecretValue"] : [],
+      resources: [signingKey.arn],
+    },
   ];
   return allowed
     .filter(({ actions, resources }) => actions.length > 0 && resources.length > 0)

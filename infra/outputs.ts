@@ -19,7 +19,7 @@ export interface Computing {
 
 /** What `sluice --stack NAME` finds a deployed stack's parts by (docs/deploying.md). Nothing of it is a secret. */
 export function declareOutputs(stack: Stack, identity: Identity, parts: Parts, computing: Computing): void {
-  const { storage, queues, nats } = parts;
+  const { storage, queues, nats, signingKey } = parts;
   const json = (value: unknown) => stack.toJsonString(value);
   const values: Record<string, string> = {
     DeploymentName: identity.deployment,
@@ -29,6 +29,7 @@ export function declareOutputs(stack: Stack, identity: Identity, parts: Parts, c
     BucketName: storage.bucket.bucketName,
     NatsServers: nats.servers.join(","),
     NatsCredentials: nats.credentials,
+    SigningKeySecret: signingKey.arn,
     AgentQueueUrls: json(Object.fromEntries(queues.own.map(({ agentId, pair }) => [agentId, urlsOf(pair)]))),
     FunctionNames: json(computing.functions),
     LogGroupNames: json(computing.logGroups),

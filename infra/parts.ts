@@ -2,12 +2,14 @@ import { ArnFormat, Stack } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import type { Placement } from "./network.ts";
 import type { Queues } from "./queues.ts";
+import type { SigningKeySecret } from "./signing-key.ts";
 import type { Storage } from "./storage.ts";
 
 /** What the functions work with, and where they are. */
 export interface Parts {
   readonly storage: Storage;
   readonly queues: Queues;
+  readonly signingKey: SigningKeySecret;
   readonly nats: Nats;
   /** Without one they are in no VPC. */
   readonly placement?: Placement;

@@ -13,6 +13,7 @@ import { declareOutputs } from "./outputs.ts";
 import type { Nats, NatsOverride, Parts } from "./parts.ts";
 import { type AgentQueue, QueuePair, type Queues, sharedQueues } from "./queues.ts";
 import { Schedules } from "./schedules.ts";
+import { SigningKeySecret } from "./signing-key.ts";
 import { VALUES_KEPT_DAYS } from "./sizes.ts";
 import { Storage } from "./storage.ts";
 
@@ -83,6 +84,7 @@ export class SluiceStack extends Stack {
         keep: cloud.keepData,
       }),
       queues: this.#queues(deployment, functions),
+      signingKey: new SigningKeySecret(this, "SigningKey", { keep: cloud.keepData }),
       nats: place,
       logRetentionDays: cloud.logRetentionDays,
       ...(placement !== undefined && { placement }),

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQSClient } from "@aws-sdk/client-sqs";
+import { keyFolder } from "../../shared/cards/folder-vault.ts";
 import { busyAwsSettings } from "./aws.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { HostError } from "./errors.ts";
@@ -21,7 +22,7 @@ import { Processes } from "./processes.ts";
 import { Processors } from "./processors.ts";
 import type { InvocationResult } from "./runtime-api.ts";
 import { Schedule } from "./schedules.ts";
-import { readStack, type Stack } from "./stack.ts";
+import { type FunctionDeclaration, readStack, type Stack } from "./stack.ts";
 import { scaledTimeoutMs } from "./time-scale.ts";
 
 export type { Endpoints, HostEvent, HostOptions } from "./host-options.ts";
@@ -133,7 +134,10 @@ function makePools(
       const file = new LogFile(join(dataDir, "logs", `${name}.log`));
       const pool = new FunctionPool({
         declaration,
-        environment: functionEnvironment(declaration, seen, nats, scale, further),
+        environment: functionEnvironment(declaration, seen, nats, scale, {
+          ...keyOf(declaration, dataDir),
+          ...further,
+        }),
         timeoutMs,
         processes,
         runtime: options.runtime,
@@ -160,6 +164,11 @@ function makePools(
       return [name, pool];
     }),
   );
+}
+
+/** A function that is told the secret of the signing key finds it in the data folder here. */
+function keyOf({ environment }: FunctionDeclaration, dataDir: string): Record<string, string> {
+  return "SIGNING_KEY_SECRET" in environment ? { SIGNING_KEY_FOLDER: keyFolder(dataDir) } : {};
 }
 
 /** Lets messages and schedules invoke the functions. */

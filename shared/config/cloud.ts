@@ -120,7 +120,7 @@ export const cloudConfig = z
       .boolean()
       .default(true)
       .describe(
-        "Table, bucket and stack refuse to be deleted, and table and bucket outlive the stack. With `false` they go with it, the bucket if it is empty.",
+        "Table, bucket and stack refuse to be deleted, and table, bucket and the secret of the signing key outlive the stack. With `false` they go with it, the bucket if it is empty.",
       ),
     bridge: z
       .enum(["lambda", "fargate"])

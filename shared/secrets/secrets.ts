@@ -3,7 +3,7 @@ import type { SecretsProvider } from "@aws-lambda-powertools/parameters/secrets"
 /** How long a secret is used as it was read, in seconds: each sandbox asks for it six times an hour at the most. */
 const MAX_AGE_SEC = 600;
 /** Three tries of three seconds: less than any function's timeout. */
-const CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000 } };
+export const CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000 } };
 
 /** Why a secret cannot be had. */
 export type SecretErrorCode = "secret_missing" | "secret_denied" | "secret_unreadable" | "secret_unreachable";
@@ -73,8 +73,12 @@ function textOf(secret: string, value: unknown): string {
   );
 }
 
-/** What Secrets Manager said (Secrets Manager API: GetSecretValue, errors), and what to do about it. */
-function failure(secret: string, cause: unknown): SecretError {
+/**
+ * What Secrets Manager said (Secrets Manager API: GetSecretValue, PutSecretValue, errors), and what to do about it.
+ *
+ * @param action what it was asked for
+ */
+export function failure(secret: string, cause: unknown, action = "GetSecretValue"): SecretError {
   const name = cause instanceof Error ? cause.name : "";
   const reason = cause instanceof Error ? cause.message : String(cause);
   const error = (code: SecretErrorCode, text: string) =>
@@ -90,7 +94,7 @@ function failure(secret: string, cause: unknown): SecretError {
     case "AccessDeniedException":
       return error(
         "secret_denied",
-        `it may not be read (${reason}); allow secretsmanager:GetSecretValue on it`,
+        `it may not be ${action === "GetSecretValue" ? "read" : "written"} (${reason}); allow secretsmanager:${action} on it`,
       );
     case "DecryptionFailure":
       return error("secret_denied", `it cannot be decrypted (${reason}); allow kms:Decrypt with its key`);

@@ -91,6 +91,7 @@ export function monthTable(): Table {
     ],
     ["the same, of each agent", `${perAgent} × $${PRICES.metricMonth}`, perAgent * PRICES.metricMonth],
     ["the secret of NATS", "", PRICES.secretMonth],
+    ["the secret of the signing key", "", PRICES.secretMonth],
     [
       "`network: { vpcId: new }`: NAT gateway and its address",
       `${hours(1, PRICES.natHour)} + ${hours(1, PRICES.addressHour)}`,

@@ -118,7 +118,7 @@ function assertClosed(group: Record<string, unknown>): void {
 }
 
 function keepsData(template: Template, kept: boolean): void {
-  for (const type of ["AWS::DynamoDB::Table", "AWS::S3::Bucket"])
+  for (const type of ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret"])
     for (const of of resources(template, type)) assert.equal(of.DeletionPolicy, kept ? "Retain" : "Delete");
   template.hasResourceProperties("AWS::DynamoDB::Table", {
     BillingMode: "PAY_PER_REQUEST",

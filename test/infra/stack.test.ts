@@ -67,6 +67,7 @@ test("what holds data keeps its logical id: under another an upgrade would make 
   const ids = (type: string) => Object.keys(template.findResources(type)).toSorted();
   assert.deepEqual(ids("AWS::DynamoDB::Table"), ["StorageTableB43FDCE7"]);
   assert.deepEqual(ids("AWS::S3::Bucket"), ["StorageBucket5CB7C8EA"]);
+  assert.deepEqual(ids("AWS::SecretsManager::Secret"), ["SigningKeySecret12FE2763"]);
   assert.deepEqual(ids("AWS::SQS::Queue"), [
     ...["ControlsDeadB7C9E281", "ControlsFF3AAC4A", "EventsD32975C2", "EventsDead8436A46E"],
     ...["Tasks0BA6A452", "TasksDeadD3E91490", "WorkBF636A8B", "WorkDead2AD4D985"],
@@ -92,6 +93,15 @@ test("the bucket is closed, encrypted, kept, and forgets what nobody can need an
       ],
     },
   });
+});
+
+test("the signing key's secret has no value, is kept, and nobody may read or write it but who signs", () => {
+  const [secret, ...others] = resources("AWS::SecretsManager::Secret");
+  assert.equal(others.length, 0);
+  assert.equal(secret?.DeletionPolicy, "Retain");
+  assert.deepEqual(Object.keys(secret.Properties), ["Description"]);
+  for (const { Properties } of resources("AWS::IAM::Role"))
+    assert.ok(!JSON.stringify(Properties.Policies ?? []).includes("SigningKey"));
 });
 
 test("a value outlives the longest task and the time that decisions are kept", () => {
@@ -262,6 +272,7 @@ test("the command finds the parts by the stack's outputs", () => {
     "LogGroupNames",
     "NatsCredentials",
     "NatsServers",
+    "SigningKeySecret",
     "Stage",
     "TableName",
     "TasksDeadQueueUrl",

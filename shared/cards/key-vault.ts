@@ -1,0 +1,15 @@
+import type { Environment } from "../config/env.ts";
+import type { KeyVault } from "./keys.ts";
+
+/**
+ * Where a function finds the signing key: in the folder that the local host names (`SIGNING_KEY_FOLDER`), else in the
+ * secret that the stack does (`SIGNING_KEY_SECRET`).
+ *
+ * @returns `undefined` for a function that is told neither: it signs nothing
+ */
+export async function keyVault(env: Environment): Promise<KeyVault | undefined> {
+  const { SIGNING_KEY_FOLDER: folder, SIGNING_KEY_SECRET: secret } = env;
+  if (folder) return (await import("./folder-vault.ts")).folderVault(folder);
+  if (secret) return (await import("./secret-vault.ts")).secretVault(secret);
+  return undefined;
+}
