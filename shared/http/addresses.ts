@@ -15,7 +15,7 @@ const OWN: ReadonlySet<string> = new Set(["private", "carrierGradeNat", "uniqueL
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** A range of addresses. */
-export type AddressRange = [ipaddr.IPv4, number] | [ipaddr.IPv6, number];
+export type AddressRange = readonly [first: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
 /**
  * What an address is, by IANA's registries of special purposes (RFC 6890), which the library keeps. Whatever is not
@@ -36,7 +36,8 @@ export function addressKind(address: string): AddressKind {
 export function isWithin(address: string, ranges: readonly AddressRange[]): boolean {
   const parsed = parseAddress(address);
   return (
-    parsed !== undefined && ranges.some((range) => parsed.kind() === range[0].kind() && parsed.match(range))
+    parsed !== undefined &&
+    ranges.some(([first, bits]) => parsed.kind() === first.kind() && parsed.match(first, bits))
   );
 }
 
@@ -46,24 +47,15 @@ export function isWithin(address: string, ranges: readonly AddressRange[]): bool
  * @returns `undefined` when it is none, or has bits beyond its length, which would be a slip of the pen
  */
 export function parseRange(text: string): AddressRange | undefined {
-  const [address = "", bits] = text.split("/", 2);
-  const parsed = parseAddress(address);
-  if (parsed === undefined) return undefined;
-  const whole = parsed.kind() === "ipv4" ? 32 : 128;
-  const cidr = `${address}/${bits ?? whole}`;
-  if (!/^\d{1,3}$/.test(bits ?? "0") || Number(bits ?? whole) > whole || text.split("/").length > 2)
-    return undefined;
-  if (parsed instanceof ipaddr.IPv4)
-    return sameAddress(ipaddr.IPv4.networkAddressFromCIDR(cidr), parsed)
-      ? ipaddr.IPv4.parseCIDR(cidr)
-      : undefined;
-  return sameAddress(ipaddr.IPv6.networkAddressFromCIDR(cidr), parsed)
-    ? ipaddr.IPv6.parseCIDR(cidr)
-    : undefined;
-}
-
-function sameAddress(one: ipaddr.IPv4 | ipaddr.IPv6, other: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  return one.toString() === other.toString();
+  const [, address = "", bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const first = parseAddress(address);
+  if (first === undefined) return undefined;
+  const all = first instanceof ipaddr.IPv4 ? 32 : 128;
+  const length = bits === undefined ? all : Number(bits);
+  if (length > all) return undefined;
+  const family = first instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
+  const begins = family.networkAddressFromCIDR(`${address}/${length}`);
+  return begins.toString() === first.toString() ? [first, length] : undefined;
 }
 
 /** The library also reads `010.1`, which is an address to some and a name to others; Node.js does not. */
