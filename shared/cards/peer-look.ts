@@ -9,7 +9,7 @@ export const MAX_PEERS = 256;
 /** Records that are no records which are kept, with their reasons. */
 export const MAX_AMISS = 100;
 /** How long a peer is remembered that is not there. */
-export const FORGET_PEERS_AFTER_MS = 2_592_000_000;
+export const FORGET_PEERS_AFTER_MS = 30 * 86_400_000;
 /**
  * How often it is written, in milliseconds, that nothing new was seen. What is stored is at most so much older than the
  * last look, and a look comes each minute: together no more than the 90 seconds after which nobody would be known to be

@@ -9,6 +9,8 @@ export const MAX_CARD_BYTES = 262_144;
 export const MAX_CARD_SKILLS = 256;
 export const MAX_CARD_INTERFACES = 16;
 export const MAX_CARD_EXTENSIONS = 64;
+/** Characters of a description, of a card or of a skill. */
+export const MAX_DESCRIPTION = 8_192;
 /** Nesting of a card: deeper is nothing that anybody declares. */
 export const MAX_CARD_DEPTH = 32;
 
@@ -82,14 +84,14 @@ const schemas = z.whenUsed(() => {
   const extension = camel(z.object({ uri: some(512), required: flag(), params: z.optional(z.unknown()) }));
   const common = {
     name: some(256),
-    description: orEmpty(8_192),
+    description: orEmpty(MAX_DESCRIPTION),
     version: orEmpty(128),
     skills: listOf(
       camel(
         z.object({
           id: skillId(),
           name: orEmpty(256),
-          description: orEmpty(8_192),
+          description: orEmpty(MAX_DESCRIPTION),
           tags: listOf(upTo(128), 64),
         }),
       ),

@@ -15,7 +15,7 @@ export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compo
 export const BLAST_RADII = ["self", "project", "repo", "fleet", "public"] as const;
 
 /** The longest time in which a veto counts: a week. */
-const MAX_VETO_MS = 604_800_000;
+const MAX_VETO_MS = 7 * 86_400_000;
 const MAX_NOTE = 1_000;
 
 const cutText = (most: number) =>
