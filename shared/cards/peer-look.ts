@@ -57,12 +57,12 @@ export function afterLook(known: Known, before: NatsLedger, look: Look): AfterLo
   const { kept, refused } = withinBound(merged, before, look.at);
   const amiss = mergedAmiss(before.amiss, [...wrong, ...refused], look.at);
   const ledger = { lookedAt: Math.max(before.lookedAt, look.at), sightings: kept, amiss };
-  const ids = new Set(kept.map(({ id }) => id));
+  const seen = new Map(kept.map((of) => [of.id, of.seen]));
+  // A record that is older than what is known says nothing any more.
+  const newest = [...readings].filter(([id, of]) => of.seen === seen.get(id));
   return {
-    put: [...readings].flatMap(([id, { facts }]) =>
-      ids.has(id) ? changed(known.get(id), facts, look.at) : [],
-    ),
-    forget: [...known.keys()].filter((id) => !ids.has(id)),
+    put: newest.flatMap(([id, { facts }]) => changed(known.get(id), facts, look.at)),
+    forget: [...known.keys()].filter((id) => !seen.has(id)),
     ...(isWorthWriting(before, ledger, look.at) && { ledger }),
   };
 }

@@ -13,7 +13,7 @@ import {
 
 /** The sections `remotes` and `outbound` of `agents.yaml`: A2A agents over HTTP, and what requests may reach. */
 
-/** As many cards as one run of the function that fetches them gets through. */
+/** As many as are asked for their cards, and looked after, within a minute even if none of them answers. */
 export const MAX_REMOTES = 100;
 
 const auth = z.strictObject({

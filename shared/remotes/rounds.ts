@@ -11,8 +11,8 @@ import type { SendRequest } from "./request.ts";
 export const REFRESH_EVERY_MS = 600_000;
 /** How often whoever does so is started, in milliseconds: a tenth of the agents each time. */
 const TICK_MS = 60_000;
-/** Agents that are asked at the same time. */
-const AT_ONCE = 8;
+/** Agents that are asked at the same time: were all a hundred silent, a round of probes would still be over in time. */
+const AT_ONCE = 16;
 
 interface Round {
   /** All remote agents of the operator's file. */
@@ -38,6 +38,7 @@ export function isTurn(name: string, standing: Standing | undefined, now: number
 /**
  * Refreshes the cards of those whose turn it is, and keeps what came of it.
  *
+ * @param round.signal ends the round: what came until then is kept, who was not asked waits for the next turn
  * @param round.only these, whether it is their turn and their cards are fresh or not: an operator wants it now
  * @returns one for each that was asked, in the order of the file
  * @throws PeersBusyError; whatever the store throws
@@ -48,19 +49,22 @@ export async function refreshRound(
   const { remotes, store, sendTo, now, verify, signal, only } = round;
   const { facts, standings } = await known(store);
   const chosen = remotes.filter(({ name }) => only?.has(name) ?? isTurn(name, standings.get(name), now()));
-  const results = await eachOf(chosen, (remote) =>
-    refreshRemote(
-      remote,
-      { facts: facts.get(remote.name), standing: standings.get(remote.name) },
-      {
-        send: sendTo(remote),
-        now,
-        force: only !== undefined,
+  const refresh = async (remote: RemoteConfig) => {
+    if (signal?.aborted) return undefined;
+    const before = { facts: facts.get(remote.name), standing: standings.get(remote.name) };
+    const options = { send: sendTo(remote), now, force: only !== undefined };
+    try {
+      return await refreshRemote(remote, before, {
+        ...options,
         ...(verify && { verify }),
         ...(signal && { signal }),
-      },
-    ),
-  );
+      });
+    } catch (error) {
+      if (signal?.aborted) return undefined;
+      throw error;
+    }
+  };
+  const results = (await eachOf(chosen, refresh)).filter((of) => of !== undefined);
   await keepRefreshes(store, results, namesOf(remotes));
   return results;
 }

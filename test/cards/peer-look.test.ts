@@ -127,9 +127,11 @@ test("nothing is written when nothing has changed, and that peers are still ther
 });
 
 test("an earlier look that comes later takes nothing back", async () => {
-  const { look, known } = looking();
+  const { store, look, known } = looking();
   await look(AT + 60_000, [putAt("adam", AT + 59_000)]);
-  await look(AT, [putAt("adam", AT - 1_000)]);
+  await look(AT, [putAt("adam", AT - 1_000, { instanceId: "adam-0" })]);
+  assert.equal((await known(AT + 60_000)).all[0]?.firstSeen, AT + 60_000);
+  assert.equal((await store.facts("nats")).get("adam")?.version, 1, "nor do its facts");
   assert.equal((await known(AT + 60_000)).all[0]?.lastSeen, AT + 59_000);
 });
 

@@ -54,7 +54,7 @@ test("all are asked at first, some at a time, then each once in ten minutes, spr
     first.map(({ name, outcome }) => [name, outcome]),
     remotes.map(({ name }) => [name, "updated"]),
   );
-  assert.equal(most(), 8);
+  assert.equal(most(), 16);
   asked();
   const minutes: number[] = [];
   for (let minute = 0; minute < 10; minute++) {
@@ -82,6 +82,21 @@ test("an operator who wants one refreshed waits for no turn", async () => {
   const [one, ...more] = await refreshRound({ ...round, only: new Set(["r7"]) });
   assert.deepEqual([one?.name, one?.outcome, more.length], ["r7", "unchanged", 0]);
   assert.deepEqual(asked(), ["r7"]);
+});
+
+test("a round that is ended keeps what has come, and asks the others next time", async () => {
+  const { round, asked } = world();
+  const ended = new AbortController();
+  const sendTo = (of: RemoteConfig) => async () => {
+    if (of.name === "r20") ended.abort();
+    return round.sendTo(of)();
+  };
+  const results = await refreshRound({ ...round, sendTo, signal: ended.signal });
+  assert.ok(results.length >= 4 && results.length < remotes.length);
+  asked();
+  await refreshRound(round);
+  const { peers } = await peersKnown(round.store, remotes, START);
+  assert.ok(peers.every(({ status }) => status.state === "live"));
 });
 
 test("dead agents keep nobody else from being refreshed and looked after", async () => {
