@@ -101,7 +101,7 @@ export async function refreshRemote(
       ...nothing,
       outcome: "failed",
       standing,
-      warning: warningOf(remote, standing, judged.reason, stored),
+      warning: warningOf(remote, standing, stored),
     };
   }
   const standing = given<Standing>({
@@ -178,8 +178,7 @@ function failedStanding(before: Standing, { reason, offeredKey }: Refused, now: 
 
 function warningOf(
   { name }: Pick<RemoteConfig, "name">,
-  { failures, failingSince = 0, seen }: Standing,
-  reason: string,
+  { failures, failingSince = 0, seen, reason }: Standing,
   stored: HttpFacts | undefined,
 ): string {
   const at = (ms: number) => new Date(ms).toISOString();
