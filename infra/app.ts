@@ -32,10 +32,16 @@ async function main(): Promise<void> {
   if (agentsYaml !== join(ROOT, "agents.yaml") && !existsSync(agentsYaml))
     throw new ConfigError(`context ${CONTEXT.config}: expected a file, there is none at ${agentsYaml}`);
   const read: string[] = [];
-  const { deployment, cloud, functions } = readAgentsYaml(agentsYaml, await loadAgents(agentsDir), (path) => {
-    read.push(path);
-    return readIfThere(path);
-  });
+  const { deployment, cloud, functions, notes } = readAgentsYaml(
+    agentsYaml,
+    await loadAgents(agentsDir),
+    (path) => {
+      read.push(path);
+      return readIfThere(path);
+    },
+  );
+
+  for (const note of notes) console.error(note);
 
   const files = agentFiles(agentsDir);
   const outDir = await mkdtemp(join(tmpdir(), "sluice-bundles-"));

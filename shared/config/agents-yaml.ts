@@ -14,6 +14,7 @@ import {
   natsFields,
 } from "./deployment.ts";
 import { fields, hostAgent } from "./host-agent.ts";
+import { legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
 /** The deployment's name when there is no `agents.yaml`; its agents then work for the `sluice` command alone. */
@@ -55,6 +56,8 @@ export interface OperatorConfig {
   readonly cloud: CloudConfig;
   /** The agents that have a work function of their own, by id. */
   readonly functions: AgentFunctions;
+  /** What is still read but better written otherwise, a line each, with file, line and field. */
+  readonly notes: readonly string[];
 }
 export type AgentFunctions = ReadonlyMap<string, AgentFunction>;
 
@@ -95,8 +98,9 @@ export function readAgentsYaml(
     parsed.success ? parsed.data : readable.parse(value ?? {}),
   );
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
+  const { deployment, nats, cloud, defaults: _, agents: __, remotes, ...kept } = parsed.data;
+  findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
   if (findings.length > 0) throw source.error(findings);
-  const { deployment, nats, cloud, defaults: _, agents: __, ...kept } = parsed.data;
 
   const folder = dirname(resolve(path));
   const authority = nats.tls?.ca;
@@ -111,11 +115,24 @@ export function readAgentsYaml(
         }),
       },
       agents: hosted,
+      ...(remotes !== undefined && { remotes: remotes.map((of) => withAbsolute(of, folder)) }),
       ...kept,
     },
     cloud,
     functions,
+    notes: source.told(legacyRemotes(value)),
   };
+}
+
+/** By what a task may be meant for one of ours, or come from the command. */
+function namesOf(deployment: string, hosted: readonly HostedAgent[]): Set<string> {
+  return new Set([commandRuntime(deployment), ...hosted.flatMap(({ id, runtime }) => [id, runtime])]);
+}
+
+function withAbsolute({ auth, ...of }: RemoteConfig, folder: string): RemoteConfig {
+  return auth === undefined
+    ? of
+    : { ...of, auth: { ...auth, credentials: absolute(auth.credentials, folder) } };
 }
 
 /** All agents as the file has them, and all that is wrong with what it says of them. */

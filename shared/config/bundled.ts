@@ -1,6 +1,15 @@
+import { given } from "../wire/reading.ts";
 import * as z from "../zod.ts";
 import type { DeploymentConfig } from "./deployment.ts";
 import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
+import {
+  HEADER_NAME,
+  HEADER_VALUE,
+  REMOTE_CREDENTIALS,
+  REMOTE_NAME,
+  REMOTE_URL,
+  SKILL_NAME,
+} from "./remote-forms.ts";
 
 /**
  * A deployment as bundles carry it, in the module `sluice:deployment`: read at synth (deployment.ts), nothing left out.
@@ -38,7 +47,34 @@ const agent = z.strictObject({
   settings: z.unknown(),
 });
 
-const deployment: z.ZodMiniType<DeploymentConfig> = z.strictObject({
+/** Of others: built for deployments alone that have any. */
+const others = z.whenUsed(
+  (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound">> =>
+    z.strictObject({
+      remotes: z.optional(
+        z.array(
+          z.strictObject({
+            name: text.check(REMOTE_NAME),
+            url: text.check(...REMOTE_URL),
+            auth: z.optional(
+              z.strictObject({
+                scheme: z.enum(["apiKey", "bearer", "hmac"]),
+                credentials: text.check(REMOTE_CREDENTIALS),
+              }),
+            ),
+            headers: z.record(text.check(...HEADER_NAME), text.check(HEADER_VALUE)),
+            streaming: z.boolean(),
+            external: z.boolean(),
+            skills: z.array(z.strictObject({ name: text.check(SKILL_NAME), description: z.optional(text) })),
+            subscribesTo: z.array(text),
+          }),
+        ),
+      ),
+      outbound: z.optional(z.strictObject({ allow: z.array(text) })),
+    }),
+);
+
+const deployment = z.strictObject({
   deployment: text.check(DEPLOYMENT_NAME),
   nats: z.strictObject({
     servers: z.array(text.check(...SERVER_URL)),
@@ -47,7 +83,8 @@ const deployment: z.ZodMiniType<DeploymentConfig> = z.strictObject({
   }),
   agents: z.array(agent),
   discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
-  remotes: z.optional(z.array(z.looseObject({ name: text, url: text }))),
+  remotes: z.optional(z.unknown()),
+  outbound: z.optional(z.unknown()),
 });
 
 /**
@@ -58,6 +95,14 @@ const deployment: z.ZodMiniType<DeploymentConfig> = z.strictObject({
 export function readBundled(value: unknown): DeploymentConfig {
   // It is read once: to compile a parser for it, as zod does, would take longer.
   const parsed = z.safeParse(deployment, value, { jitless: true });
-  if (parsed.success) return parsed.data;
-  throw new Error(`the deployment's configuration: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw flaws(parsed.error);
+  const { remotes, outbound, ...rest } = parsed.data;
+  if (remotes === undefined && outbound === undefined) return rest;
+  const read = z.safeParse(others(), given({ remotes, outbound }), { jitless: true });
+  if (!read.success) throw flaws(read.error);
+  return { ...rest, ...read.data };
+}
+
+function flaws(error: z.core.$ZodError): Error {
+  return new Error(`the deployment's configuration: ${z.prettifyError(error)}`);
 }

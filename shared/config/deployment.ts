@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
+import { outboundConfig } from "./outbound.ts";
+import { remotes } from "./remotes.ts";
 
 /**
  * What a deployment is, as data. `agents.yaml` is read into it at synth (agents-yaml.ts), the bundles carry it as the
@@ -151,20 +153,14 @@ const natsConfig = z.strictObject({
 const discovery = z.looseObject({
   discordGuildId: z.string().optional().describe("The guild's id, as a text."),
 });
-const remote = z.looseObject({
-  name: z.string().min(1).describe("What it is called."),
-  url: z
-    .url()
-    .refine((url) => !URL.canParse(url) || new URL(url).username + new URL(url).password === "", {
-      error: "expected a URL without user and password",
-    })
-    .describe("Where it is."),
-});
 
-/** The parts of the file that are kept as they are: `discovery` and `remotes`. */
+/** What is said of others, in file and bundle alike. */
 export const keptSections = {
   discovery: discovery.optional().describe("How others find the agents; further fields are kept."),
-  remotes: z.array(remote).optional().describe("A2A agents over HTTP; further fields are kept."),
+  remotes: remotes.optional().describe("A2A agents over HTTP: [remotes.md](remotes.md)."),
+  outbound: outboundConfig
+    .optional()
+    .describe("What requests of ours may reach besides public addresses; without it nothing."),
 };
 
 export const deploymentName = z

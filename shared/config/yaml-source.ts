@@ -15,7 +15,9 @@ import { ConfigError, type Finding, pathText } from "./config-error.ts";
 export interface YamlSource {
   /** What the file says, as plain data; `null` for an empty file. */
   readonly value: unknown;
-  /** An error that names file, line and field of each finding. */
+  /** A line for each finding, with file, line and field. */
+  told(findings: readonly Finding[]): string[];
+  /** An error that says all of it. */
   error(findings: readonly Finding[]): ConfigError;
 }
 
@@ -36,16 +38,16 @@ export function readYaml(path: string, text: string): YamlSource {
   }
   const flaw = amissIn(document);
   if (flaw !== undefined) throw new ConfigError(`${path}:${lines.linePos(flaw.at).line}: ${flaw.message}`);
+  const told = (findings: readonly Finding[]) =>
+    findings.map(({ path: field, message }) => {
+      const offset = offsetOf(document, field);
+      const line = offset === undefined ? "" : `:${lines.linePos(offset).line}`;
+      return `${path}${line}: ${field.length > 0 ? `${pathText(field)}: ` : ""}${message}`;
+    });
   return {
     value: plain(path, document),
-    error(findings) {
-      const told = findings.map(({ path: field, message }) => {
-        const offset = offsetOf(document, field);
-        const line = offset === undefined ? "" : `:${lines.linePos(offset).line}`;
-        return `${path}${line}: ${field.length > 0 ? `${pathText(field)}: ` : ""}${message}`;
-      });
-      return new ConfigError(told.join("\n"));
-    },
+    told,
+    error: (findings) => new ConfigError(told(findings).join("\n")),
   };
 }
 

@@ -52,7 +52,8 @@ export function parseRange(text: string): AddressRange | undefined {
   if (first === undefined) return undefined;
   const all = first instanceof ipaddr.IPv4 ? 32 : 128;
   const length = bits === undefined ? all : Number(bits);
-  if (length > all) return undefined;
+  // All addresses would switch the guard off.
+  if (length > all || length === 0) return undefined;
   const family = first instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
   const begins = family.networkAddressFromCIDR(`${address}/${length}`);
   return begins.toString() === first.toString() ? [first, length] : undefined;

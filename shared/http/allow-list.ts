@@ -43,9 +43,12 @@ function readPlace(text: string): string | AddressRange | undefined {
   return parseRange(text) ?? (text.includes("/") ? undefined : readOrigin(`https://${text}`));
 }
 
-/** An origin and nothing more: what is left out would be taken for a promise that is not kept. */
+/**
+ * An origin and nothing more: what is left out would be taken for a promise that is not kept. It is written as URLs have
+ * it, so that nobody means another: without a default port, and no address in octal or hexadecimal.
+ */
 function readOrigin(text: string): string | undefined {
   const url = URL.parse(text);
-  if (url === null || !/^https?:\/\/[^/?#@*\\\s]+\/?$/i.test(text)) return undefined;
-  return url.hostname.endsWith(".") ? undefined : url.origin;
+  if (url === null || !/^https?:\/\/[^/?#@*\\\s]+$/.test(text)) return undefined;
+  return url.origin === text && !url.hostname.endsWith(".") ? text : undefined;
 }

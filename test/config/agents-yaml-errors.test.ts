@@ -16,7 +16,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown section",
     "deployment: a\n\nagent: {}",
-    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, discovery, remotes$/,
+    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, discovery, remotes, outbound$/,
   ],
   [
     "an unknown field of nats",
@@ -106,7 +106,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "a remote agent's password",
     "deployment: a\nremotes:\n  - name: b\n    url: https://u:hunter2@a.example",
-    /^agents\.yaml:4: remotes\[0\]\.url: expected a URL without user and password, got a text of 27 characters$/,
+    /^agents\.yaml:4: remotes\[0\]\.url: expected a URL without user and password: a secret goes into auth\.credentials, got a text of 27 characters$/,
   ],
   [
     "a server that is no NATS URL",

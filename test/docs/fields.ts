@@ -39,8 +39,8 @@ function within(schema: z.ZodType, path: string, apart: readonly string[]): Fiel
   const bare = unwrapped(schema);
   if (bare instanceof z.ZodObject) return fieldRows(bare.shape, apart, `${path}.`);
   if (!(bare instanceof z.ZodArray)) return [];
-  const element = unwrapped(bare.element);
-  return element instanceof z.ZodObject ? fieldRows(element.shape, apart, `${path}[].`) : [];
+  const element = choices(bare.element).find((of) => of instanceof z.ZodObject);
+  return element === undefined ? [] : fieldRows(element.shape, apart, `${path}[].`);
 }
 
 /** The schema of what is written, without its default and without what is made of it. */
@@ -48,6 +48,12 @@ function unwrapped(schema: unknown): unknown {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
     return unwrapped(schema.unwrap());
   return schema instanceof z.ZodPipe ? unwrapped(schema.in) : schema;
+}
+
+/** What may be written, each without what is made of it. */
+function choices(schema: unknown): unknown[] {
+  const bare = unwrapped(schema);
+  return bare instanceof z.ZodUnion ? bare.options.map(unwrapped) : [bare];
 }
 
 /** What the schema makes of nothing. */
@@ -70,6 +76,11 @@ function valuesOf(schema: z.ZodType): string {
   if (bare instanceof z.ZodString || bare instanceof z.ZodURL || bare instanceof z.ZodEmail)
     return textOf(bare);
   if (bare instanceof z.ZodObject || bare instanceof z.ZodRecord) return "fields";
+  if (bare instanceof z.ZodUnion)
+    return bare.options
+      .filter((of) => of instanceof z.ZodType)
+      .map(valuesOf)
+      .join(", or ");
   throw new Error(`no words for a schema of the kind ${schema.type}`);
 }
 

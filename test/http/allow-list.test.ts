@@ -55,7 +55,7 @@ test("a URL and a name have a length", () => {
 test("an origin of the list may be asked, with addresses of one's own, and nothing beside it", async () => {
   const allow = allowList([
     "http://127.0.0.1:4100",
-    "https://Agents.Corp.Example:8443/",
+    "https://agents.corp.example:8443",
     "b.example",
     "[fd00::5]:9443",
   ]);

@@ -1,0 +1,161 @@
+import * as z from "zod";
+import type { Finding } from "./config-error.ts";
+import {
+  HEADER_NAME,
+  HEADER_VALUE,
+  REMOTE_CREDENTIALS,
+  REMOTE_NAME,
+  REMOTE_URL,
+  SKILL_NAME,
+  VARIABLE_NAME,
+} from "./remote-forms.ts";
+
+/** The section `remotes` of `agents.yaml`: A2A agents over HTTP. */
+
+/** As many as are asked for their cards, and looked after, within a minute even if none of them answers. */
+export const MAX_REMOTES = 100;
+
+const auth = z.strictObject({
+  scheme: z
+    .enum(["apiKey", "bearer", "hmac"])
+    .default("apiKey")
+    .describe(
+      "`apiKey` is the header `X-API-Key`, `bearer` is `Authorization`, `hmac` a signature of each request.",
+    ),
+  credentials: z
+    .string()
+    .check(REMOTE_CREDENTIALS)
+    .describe(
+      "Where the key, the token or the shared secret is: in Secrets Manager, in a file of this machine, or in an environment variable. One that is missing or empty is an error at start.",
+    ),
+});
+
+const skill = z.union([
+  z.string().check(SKILL_NAME),
+  z.strictObject({
+    name: z.string().check(SKILL_NAME).describe("The skill's id on the agent's card."),
+    description: z.string().max(2_000).optional().describe("What it does; without it what the card says."),
+  }),
+]);
+
+/** What there is one of, told by the place of the second. */
+function once<T>(texts: readonly T[], nameOf: (of: T) => string, report: (at: number) => void): void {
+  const seen = new Set<string>();
+  for (const [at, of] of texts.entries()) {
+    if (seen.has(nameOf(of))) report(at);
+    seen.add(nameOf(of));
+  }
+}
+
+const skills = z
+  .array(skill)
+  .max(256)
+  .transform((all) => all.map((of) => (typeof of === "string" ? { name: of } : of)))
+  .superRefine((all, context) => {
+    once(
+      all,
+      ({ name }) => name,
+      (at) => context.addIssue({ code: "custom", path: [at], message: "expected each skill once" }),
+    );
+  });
+
+const fields = z.strictObject({
+  name: z
+    .string()
+    .check(REMOTE_NAME)
+    .describe("What it is called here: no two alike, whatever their case, and none like a hosted agent."),
+  url: z
+    .string()
+    .check(...REMOTE_URL)
+    .describe(
+      "Where it is asked, which is also where its card is looked for. What a card says of addresses is never followed.",
+    ),
+  auth: auth.optional().describe("Who we are to it. Without it nobody: nothing is sent."),
+  apiKeyEnv: z
+    .string()
+    .check(VARIABLE_NAME)
+    .optional()
+    .describe("An older way to write `auth: { scheme: apiKey, credentials: env:NAME }`; reported at synth."),
+  headers: z
+    .record(z.string().check(...HEADER_NAME), z.string().check(HEADER_VALUE))
+    .refine((of) => Object.keys(of).length <= 32, { error: "expected at most 32 headers" })
+    .default({})
+    .describe("Sent with each request; what Sluice sets itself cannot be among them. No place for secrets."),
+  streaming: z
+    .boolean()
+    .default(false)
+    .describe("Whether it can stream, until its card says whether it does."),
+  external: z
+    .boolean()
+    .default(false)
+    .describe("Whether it is outside of our network, so that it calls back at our public address."),
+  skills: skills
+    .default([])
+    .describe("Skills that it has whatever its card says: a name, or `{ name, description }`."),
+  subscribesTo: z
+    .array(z.string().min(1).max(256))
+    .max(100)
+    .default([])
+    .describe("Topics that it listens to; for whoever reads the file."),
+});
+
+const remote = fields
+  .refine((of) => of.auth === undefined || of.apiKeyEnv === undefined, {
+    error: "expected either auth or apiKeyEnv",
+    path: ["apiKeyEnv"],
+  })
+  .transform(({ apiKeyEnv, ...of }) =>
+    apiKeyEnv === undefined
+      ? of
+      : { ...of, auth: { scheme: "apiKey" as const, credentials: `env:${apiKeyEnv}` } },
+  );
+/** An A2A agent over HTTP, as the operator has it; each field is explained in docs/configuration.md. */
+export type RemoteConfig = z.output<typeof remote>;
+
+export const remotes = z
+  .array(remote)
+  .max(MAX_REMOTES)
+  .superRefine((all, context) => {
+    once(
+      all,
+      ({ name }) => name.toLowerCase(),
+      (at) =>
+        context.addIssue({
+          code: "custom",
+          path: [at, "name"],
+          message: "expected a name that no other remote has, whatever its case",
+        }),
+    );
+  });
+
+/** Remotes that are called like somebody else whom a task may be meant for. */
+export function takenNames(remotes: readonly RemoteConfig[], taken: ReadonlySet<string>): Finding[] {
+  const others = new Set([...taken].map((name) => name.toLowerCase()));
+  return remotes.flatMap(({ name }, at) =>
+    others.has(name.toLowerCase())
+      ? [
+          {
+            path: ["remotes", at, "name"],
+            message: `expected another name: ${name} is an agent of this deployment`,
+          },
+        ]
+      : [],
+  );
+}
+
+/** What is still read, but has a better way by now. */
+export function legacyRemotes(sections: unknown): Finding[] {
+  const read = z.object({ remotes: z.array(z.looseObject({ apiKeyEnv: z.string().optional() })) });
+  const parsed = read.safeParse(sections);
+  if (!parsed.success) return [];
+  return parsed.data.remotes.flatMap(({ apiKeyEnv }, at) =>
+    apiKeyEnv === undefined
+      ? []
+      : [
+          {
+            path: ["remotes", at, "apiKeyEnv"],
+            message: `legacy; write auth: { scheme: apiKey, credentials: env:${apiKeyEnv} }`,
+          },
+        ],
+  );
+}

@@ -1,0 +1,90 @@
+import { readFile } from "node:fs/promises";
+import type { Environment } from "../config/env.ts";
+import type { RemoteConfig } from "../config/remotes.ts";
+import { readSecret } from "../secrets/secrets.ts";
+
+/** Credentials of remote agents cannot be had. The message names agent and place, and nothing of what is there. */
+export class RemoteCredentialsError extends Error {
+  override readonly name = "RemoteCredentialsError";
+}
+
+/** Where credentials are read from. */
+export interface CredentialSources {
+  readonly env: Environment;
+  readonly secret: (name: string) => Promise<string>;
+  readonly file: (path: string) => Promise<string>;
+}
+
+/** As the functions have them. */
+export function credentialSources(env: Environment): CredentialSources {
+  return { env, secret: (name) => readSecret(name), file: (path) => readFile(path, "utf8") };
+}
+
+/** What a function must be allowed, and told, to have the credentials of all remote agents. */
+export interface CredentialPlaces {
+  /** Names or ARNs of secrets. */
+  readonly secrets: readonly string[];
+  readonly files: readonly string[];
+  readonly variables: readonly string[];
+}
+
+/** Where the credentials are, each place once. */
+export function credentialPlaces(remotes: readonly RemoteConfig[]): CredentialPlaces {
+  const of = (kind: string) => [
+    ...new Set(
+      remotes.flatMap(({ auth }) => {
+        const place = placeOf(auth?.credentials ?? "");
+        return place.kind === kind ? [place.name] : [];
+      }),
+    ),
+  ];
+  return { secrets: of("secret"), files: of("file"), variables: of("env") };
+}
+
+/**
+ * Reads the credentials of all remote agents that have any, at start: one that is missing or empty would make of every
+ * request one of nobody's, and so there is no start without it.
+ *
+ * @returns by the agent's name; white space around a credential is not part of it
+ * @throws RemoteCredentialsError that names each that is missing
+ */
+export async function readRemoteCredentials(
+  remotes: readonly RemoteConfig[],
+  sources: CredentialSources,
+): Promise<ReadonlyMap<string, string>> {
+  const read = await Promise.all(
+    remotes.flatMap(({ name, auth }) =>
+      auth === undefined ? [] : [readOne(name, auth.credentials, sources)],
+    ),
+  );
+  const missing = read.flatMap((of) => ("problem" in of ? [of.problem] : []));
+  if (missing.length > 0) throw new RemoteCredentialsError(missing.join("; "));
+  return new Map(read.flatMap((of) => ("text" in of ? [[of.name, of.text] as const] : [])));
+}
+
+async function readOne(
+  name: string,
+  credentials: string,
+  sources: CredentialSources,
+): Promise<{ readonly name: string; readonly text: string } | { readonly problem: string }> {
+  const problem = (what: string) => ({ problem: `credentials of the remote agent ${name}: ${what}` });
+  try {
+    const text = (await textAt(credentials, sources))?.trim();
+    return text ? { name, text } : problem(`${credentials} is ${text === undefined ? "not there" : "empty"}`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return problem(`${credentials} cannot be read: ${reason}`);
+  }
+}
+
+function textAt(credentials: string, { env, secret, file }: CredentialSources) {
+  const { kind, name } = placeOf(credentials);
+  if (kind === "secret") return secret(name);
+  return kind === "file" ? file(name) : Promise.resolve(env[name]);
+}
+
+/** A kind and a name: the form was judged when the configuration was read (shared/config/remote-forms.ts). */
+function placeOf(credentials: string): { readonly kind: string; readonly name: string } {
+  const colon = credentials.indexOf(":");
+  return { kind: credentials.slice(0, colon), name: credentials.slice(colon + 1) };
+}

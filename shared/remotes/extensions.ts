@@ -1,0 +1,148 @@
+import { given, optional } from "../wire/reading.ts";
+import * as z from "../zod.ts";
+
+/**
+ * The extensions of a card that we know, with their parameters as typed values. What is not as expected is left out, one
+ * entry at a time, and noted: a card is no worse for a slip in one of its entries (docs/remotes.md, extensions).
+ */
+
+/** Where the URIs of the extensions begin; the second is what they were called before. */
+const BASES = ["https://proto-labs.ai/a2a/ext/", "https://protolabs.ai/a2a/ext/"];
+
+/** How much a skill can do without asking, the least first. */
+export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compound"] as const;
+/** How far what a skill does reaches, the least first. */
+export const BLAST_RADII = ["self", "project", "repo", "fleet", "public"] as const;
+
+/** The longest time in which a veto counts: a week. */
+const MAX_VETO_MS = 7 * 86_400_000;
+const MAX_NOTE = 1_000;
+
+const cutText = (most: number) =>
+  optional(
+    z.pipe(
+      z.string(),
+      z.transform((text) => text.slice(0, most)),
+    ),
+  );
+
+const hitlEntry = z.whenUsed(() =>
+  z.object({
+    mode: z.enum(HITL_MODES),
+    vetoTtlMs: optional(z.int().check(z.gte(1), z.lte(MAX_VETO_MS))),
+    reviewer: optional(z.string().check(z.minLength(1), z.maxLength(128))),
+    note: cutText(MAX_NOTE),
+  }),
+);
+const blastEntry = z.whenUsed(() => z.object({ radius: z.enum(BLAST_RADII), note: cutText(MAX_NOTE) }));
+
+/** What a card says of who must agree before a skill acts. */
+export interface HitlEntry {
+  readonly skill: string;
+  readonly mode: (typeof HITL_MODES)[number];
+  /** How long a veto counts, in milliseconds. */
+  readonly vetoTtlMs?: number | undefined;
+  readonly reviewer?: string | undefined;
+  readonly note?: string | undefined;
+}
+/** What a card says of how far a skill reaches. */
+export interface BlastEntry {
+  readonly skill: string;
+  readonly radius: (typeof BLAST_RADII)[number];
+  readonly note?: string | undefined;
+}
+
+/** An extension as a card declares it (A2A 1.0 §4.4.4). */
+export interface DeclaredExtension {
+  readonly uri: string;
+  readonly required: boolean;
+  readonly params?: unknown;
+}
+
+/** What a card's extensions say, as far as we know them. */
+export interface CardExtensions {
+  /** All URIs, known or not. */
+  readonly uris: readonly string[];
+  /** Those among them that the agent insists on. */
+  readonly required: readonly string[];
+  readonly hitl: readonly HitlEntry[];
+  readonly blast: readonly BlastEntry[];
+  /** Whether it tells what a task has cost, how sure it is, which tools it calls, what it has changed; and takes a trace. */
+  readonly cost: boolean;
+  readonly confidence: boolean;
+  readonly toolCall: boolean;
+  readonly worldstateDelta: boolean;
+  readonly trace: boolean;
+}
+
+/** Reads what a card declares; each of `notes` names the place of what was left out. */
+export function readExtensions(declared: readonly DeclaredExtension[]): {
+  readonly extensions: CardExtensions;
+  readonly notes: readonly string[];
+} {
+  const notes: string[] = [];
+  const names = declared.map(({ uri }) => nameOf(uri));
+  const has = (...known: string[]) => names.some((name) => name !== undefined && known.includes(name));
+  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>) =>
+    declared.flatMap(({ params }, at) =>
+      names[at] === name ? readEntries(params, schema(), `extensions[${at}] (${name})`, notes) : [],
+    );
+  const extensions = {
+    uris: [...new Set(declared.map(({ uri }) => uri))],
+    required: [...new Set(declared.filter(({ required }) => required).map(({ uri }) => uri))],
+    hitl: firstOfEach(entries("hitl-mode-v1", hitlEntry), "hitl-mode-v1", notes),
+    blast: firstOfEach(entries("blast-v1", blastEntry), "blast-v1", notes),
+    cost: has("cost-v1"),
+    confidence: has("confidence-v1"),
+    toolCall: has("tool-call-v1"),
+    worldstateDelta: has("worldstate-delta-v1", "effect-domain-v1"),
+    trace: has("trace-v1"),
+  };
+  return { extensions, notes };
+}
+
+function nameOf(uri: string): string | undefined {
+  const base = BASES.find((of) => uri.startsWith(of));
+  return base === undefined ? undefined : uri.slice(base.length);
+}
+
+const bySkill = z.whenUsed(() => z.object({ skills: z.record(z.string(), z.unknown()) }));
+
+/** More skills than a card may have are not looked at. */
+const MOST_ENTRIES = 256;
+
+function readEntries<T extends object>(
+  params: unknown,
+  schema: z.ZodMiniType<T>,
+  place: string,
+  notes: string[],
+): (T & { readonly skill: string })[] {
+  const parsed = bySkill().safeParse(params);
+  if (!parsed.success) {
+    notes.push(`${place}: expected params with skills`);
+    return [];
+  }
+  const all = Object.entries(parsed.data.skills);
+  if (all.length > MOST_ENTRIES) notes.push(`${place}: expected at most ${MOST_ENTRIES} skills`);
+  return all.slice(0, MOST_ENTRIES).flatMap(([skill, value], at) => {
+    const entry = skill.length > 0 && skill.length <= 128 ? schema.safeParse(value) : undefined;
+    if (entry?.success) return [given({ ...entry.data, skill })];
+    // The skill's name is the other side's text, and so is told by its number.
+    const field = entry?.error.issues[0]?.path.join(".") ?? "name";
+    notes.push(`${place}: entry ${at + 1} is left out: its ${field || "value"} is not as expected`);
+    return [];
+  });
+}
+
+/** What is said of a skill twice is not chosen among: the first counts. */
+function firstOfEach<T extends { readonly skill: string }>(
+  entries: readonly T[],
+  name: string,
+  notes: string[],
+): T[] {
+  const seen = new Set<string>();
+  const kept = entries.filter(({ skill }) => !seen.has(skill) && seen.add(skill));
+  if (kept.length < entries.length)
+    notes.push(`${name}: a skill that is told twice counts as it is told first`);
+  return kept;
+}

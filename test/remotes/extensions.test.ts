@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { BLAST_RADII, HITL_MODES, readExtensions } from "../../shared/remotes/extensions.ts";
+
+const BASE = "https://proto-labs.ai/a2a/ext";
+const declared = (name: string, skills?: unknown, base = BASE) => ({
+  uri: `${base}/${name}`,
+  required: false,
+  params: { skills },
+});
+
+test("what a card's extensions say, as typed values", () => {
+  const { extensions, notes } = readExtensions([
+    declared("hitl-mode-v1", {
+      deploy: { mode: "gated", reviewer: "operator" },
+      merge: { mode: "veto", vetoTtlMs: 120_000, note: "n".repeat(2_000) },
+    }),
+    declared("blast-v1", { deploy: { radius: "public", note: "prod" } }),
+    { uri: `${BASE}/cost-v1`, required: true },
+    { uri: `${BASE}/confidence-v1`, required: false },
+    { uri: `${BASE}/effect-domain-v1`, required: false },
+    { uri: "urn:somebody:else", required: true },
+  ]);
+  assert.deepEqual(notes, []);
+  assert.deepEqual(extensions.hitl, [
+    { skill: "deploy", mode: "gated", reviewer: "operator" },
+    { skill: "merge", mode: "veto", vetoTtlMs: 120_000, note: "n".repeat(1_000) },
+  ]);
+  assert.deepEqual(extensions.blast, [{ skill: "deploy", radius: "public", note: "prod" }]);
+  assert.deepEqual(extensions.required, [`${BASE}/cost-v1`, "urn:somebody:else"]);
+  assert.equal(extensions.uris.length, 6);
+  const { cost, confidence, worldstateDelta, toolCall, trace } = extensions;
+  assert.deepEqual([cost, confidence, worldstateDelta, toolCall, trace], [true, true, true, false, false]);
+});
+
+test("entries that are not as expected are left out one by one, and noted without their text", () => {
+  const { extensions, notes } = readExtensions([
+    declared("hitl-mode-v1", {
+      a: { mode: "gated" },
+      hunter2: { mode: "whatever" },
+      b: { mode: "veto", vetoTtlMs: 0 },
+      c: "gated",
+      __proto: { mode: "compound" },
+    }),
+    declared("blast-v1", undefined),
+    declared("blast-v1", { a: { radius: "self" } }, "https://protolabs.ai/a2a/ext"),
+    declared("hitl-mode-v1", { a: { mode: "autonomous" } }),
+  ]);
+  assert.deepEqual(extensions.hitl, [
+    { skill: "a", mode: "gated" },
+    { skill: "__proto", mode: "compound" },
+  ]);
+  assert.deepEqual(extensions.blast, [{ skill: "a", radius: "self" }], "the older address of the extension");
+  assert.deepEqual(notes, [
+    "extensions[0] (hitl-mode-v1): entry 2 is left out: its mode is not as expected",
+    "extensions[0] (hitl-mode-v1): entry 3 is left out: its vetoTtlMs is not as expected",
+    "extensions[0] (hitl-mode-v1): entry 4 is left out: its value is not as expected",
+    "hitl-mode-v1: a skill that is told twice counts as it is told first",
+    "extensions[1] (blast-v1): expected params with skills",
+  ]);
+});
+
+test("whatever is declared soundly is read, whatever stands beside it", () => {
+  const skill = fc.stringMatching(/^[a-z]{1,8}$/);
+  const note = fc.string({ maxLength: 50 });
+  const entries = fc.dictionary(
+    skill,
+    fc.record(
+      { mode: fc.constantFrom(...HITL_MODES), note },
+      { requiredKeys: ["mode"], noNullPrototype: true },
+    ),
+    { maxKeys: 8, noNullPrototype: true },
+  );
+  const radii = fc.dictionary(
+    skill,
+    fc.record({ radius: fc.constantFrom(...BLAST_RADII) }, { noNullPrototype: true }),
+    { maxKeys: 8, noNullPrototype: true },
+  );
+  fc.assert(
+    fc.property(entries, radii, fc.jsonValue(), (hitl, blast, rubbish) => {
+      const { extensions } = readExtensions([
+        declared("blast-v1", { ...blast, "": rubbish }),
+        declared("hitl-mode-v1", { ...hitl, "": rubbish }),
+        { uri: `${BASE}/trace-v1`, required: false, params: rubbish },
+      ]);
+      assert.deepEqual(
+        Object.fromEntries(extensions.hitl.map(({ skill: of, ...entry }) => [of, entry])),
+        hitl,
+      );
+      assert.deepEqual(
+        Object.fromEntries(extensions.blast.map(({ skill: of, ...entry }) => [of, entry])),
+        blast,
+      );
+      assert.equal(extensions.trace, true);
+    }),
+  );
+});

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HttpFacts, Standing } from "../../shared/cards/peer-facts.ts";
+import {
+  type KnownRemote,
+  type RefreshOptions,
+  refreshRemote,
+  withAcceptedKey,
+} from "../../shared/remotes/refresh.ts";
+import { type Answers, CURRENT, currentCard, json, server, URL_OF } from "./support.ts";
+
+const START = Date.UTC(2030, 0, 1);
+const REMOTE = { name: "auditor", url: URL_OF, headers: {}, skills: [{ name: "filed" }] };
+
+/** An agent that is refreshed again and again, as it is then known. */
+function refreshed() {
+  let at = START;
+  let known: KnownRemote = {};
+  return {
+    known: () => known,
+    wait: (ms: number) => {
+      at += ms;
+    },
+    accept: (key: string) => {
+      assert.ok(known.facts);
+      known = { ...known, facts: { ...known.facts, value: withAcceptedKey(known.facts.value, key) } };
+    },
+    async refresh(answers: Answers, over: Partial<RefreshOptions> & { url?: string } = {}) {
+      const { send, asked } = server(answers);
+      const remote = { ...REMOTE, url: over.url ?? REMOTE.url };
+      const result = await refreshRemote(remote, known, { send, now: () => at, ...over });
+      const { facts, version, standing } = result;
+      known = { standing, facts: facts ? { version: version + 1, value: facts } : known.facts };
+      return { ...result, asked };
+    },
+  };
+}
+
+const standing = (of: { standing: Standing }) => of.standing;
+
+test("skills come and go with the card, and those of the file are neither added nor removed", async () => {
+  const agent = refreshed();
+  const skills = (...ids: string[]) => ({
+    [CURRENT]: json(currentCard({ skills: ids.map((id) => ({ id })) })),
+  });
+  const first = await agent.refresh(skills("a", "b", "filed"));
+  assert.deepEqual([first.outcome, first.added, first.removed], ["updated", ["a", "b"], []]);
+  const second = await agent.refresh(skills("b", "c"));
+  assert.deepEqual([second.outcome, second.added, second.removed], ["updated", ["c"], ["a"]]);
+  const third = await agent.refresh(skills("b", "c"));
+  assert.deepEqual(
+    [third.outcome, third.added, third.removed, third.facts],
+    ["unchanged", [], [], undefined],
+  );
+  assert.equal(agent.known().facts?.value.firstSeen, START);
+});
+
+test("a card that is fresh is not asked for, unless somebody wants it now", async () => {
+  const agent = refreshed();
+  const answers = { [CURRENT]: json(currentCard(), { "cache-control": "max-age=60" }) };
+  await agent.refresh(answers);
+  agent.wait(59_999);
+  const fresh = await agent.refresh(answers);
+  assert.deepEqual([fresh.outcome, fresh.asked.length], ["fresh", 0]);
+  assert.equal((await agent.refresh(answers, { force: true })).asked.length, 1);
+  agent.wait(60_000);
+  assert.deepEqual((await agent.refresh(answers)).outcome, "unchanged");
+});
+
+test("a failed refresh keeps the last good card, and says since when", async () => {
+  const agent = refreshed();
+  await agent.refresh({ [CURRENT]: json(currentCard()) });
+  agent.wait(600_000);
+  const failed = await agent.refresh({});
+  assert.equal(failed.outcome, "failed");
+  assert.equal(failed.facts, undefined);
+  const reason =
+    "/.well-known/agent-card.json: expected status 200, got 404; /.well-known/agent.json: expected status 200, got 404";
+  assert.deepEqual(standing(failed), {
+    id: "auditor",
+    seen: START,
+    failures: 1,
+    failingSince: START + 600_000,
+    reason,
+  });
+  agent.wait(600_000);
+  const again = await agent.refresh({});
+  assert.equal(
+    again.warning,
+    `remote agent auditor: its card cannot be refreshed (2 in a row, since 2030-01-01T00:10:00.000Z), its card of 2030-01-01T00:00:00.000Z is kept: ${reason}`,
+  );
+  assert.equal(standing(again).failingSince, START + 600_000);
+  const good = await agent.refresh({ [CURRENT]: json(currentCard()) });
+  assert.deepEqual(
+    [good.outcome, standing(good)],
+    ["unchanged", { id: "auditor", seen: START + 1_200_000, failures: 0 }],
+  );
+  assert.match((await refreshed().refresh({})).warning ?? "", /, no card of it is known: /);
+});
+
+test("at another address it is another agent", async () => {
+  const agent = refreshed();
+  await agent.refresh({ [CURRENT]: json(currentCard(), { etag: '"1"', "cache-control": "max-age=600" }) });
+  const url = "https://other.example.com/a2a";
+  const other = "https://other.example.com/.well-known/agent-card.json";
+  const moved = await agent.refresh({ [other]: json(currentCard()) }, { url });
+  assert.deepEqual([moved.outcome, moved.version, moved.added], ["updated", 1, ["audit"]]);
+  assert.equal(moved.asked[0]?.headers["if-none-match"], undefined);
+  assert.equal(moved.facts?.card.interfaces[0]?.url, url);
+});
+
+test("a key is pinned by the first good signature, and another is refused until it is accepted", async () => {
+  const agent = refreshed();
+  const verify: NonNullable<RefreshOptions["verify"]> = async (card, pinned) => {
+    const { version: key } = card as { version: string };
+    if (key === "none")
+      return pinned ? { state: "invalid", reason: "signature_missing" } : { state: "unsigned" };
+    if (pinned !== undefined && pinned.key !== key) return { state: "changed", offered: key };
+    return { state: "valid", kid: `${key}#1`, key };
+  };
+  const signedBy = (key: string) => ({ [CURRENT]: json(currentCard({ version: key, description: key })) });
+  const signature = () => agent.known().facts?.value.signature;
+
+  await agent.refresh(signedBy("did:key:one"), { verify });
+  assert.deepEqual(signature(), { state: "valid", key: "did:key:one", kid: "did:key:one#1" });
+  const changed = await agent.refresh(signedBy("did:key:two"), { verify });
+  assert.equal(changed.outcome, "failed");
+  assert.match(changed.warning ?? "", /signed by another key than before, which an operator must accept/);
+  assert.equal(standing(changed).offeredKey, "did:key:two");
+  assert.equal(agent.known().facts?.value.card.description, "did:key:one");
+  const unsigned = await agent.refresh(signedBy("none"), { verify });
+  assert.match(unsigned.warning ?? "", /its signature counts for nothing: signature_missing/);
+  agent.accept("did:key:two");
+  const accepted = await agent.refresh(signedBy("did:key:two"), { verify });
+  assert.equal(accepted.outcome, "updated");
+  assert.equal(standing(accepted).offeredKey, undefined);
+  assert.deepEqual(signature(), { state: "valid", key: "did:key:two", kid: "did:key:two#1" });
+
+  const plain = refreshed();
+  await plain.refresh(signedBy("none"), { verify });
+  assert.deepEqual(plain.known().facts?.value.signature, { state: "unsigned" });
+});
+
+test("facts with an accepted key are asked for anew", () => {
+  const facts = { etag: '"1"', signature: { state: "valid", key: "a", kid: "b" } } as HttpFacts;
+  assert.deepEqual(withAcceptedKey(facts, "c"), { signature: { state: "unverified", key: "c" } });
+});
