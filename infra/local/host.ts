@@ -13,7 +13,7 @@ import { HostFile } from "./host-file.ts";
 import type { Endpoints, HostOptions } from "./host-options.ts";
 import { ACCOUNT } from "./intrinsics.ts";
 import { Limiter } from "./limiter.ts";
-import { LogFile } from "./log-file.ts";
+import { dated, LogFile } from "./log-file.ts";
 import { readAlarms } from "./metrics/definitions.ts";
 import { Metrics } from "./metrics/watch.ts";
 import { type Parts, type Stage, startParts } from "./parts.ts";
@@ -152,7 +152,7 @@ function makePools(
           if (timeoutMs * scale <= declaration.timeoutSec * 1_000) metrics.throttled(name);
         },
         onLine: (line) => {
-          files.attempt(() => file.write(line));
+          files.attempt(() => file.write(dated(line)));
           metrics.line(line);
           options.log?.({ type: "line", functionName: name, line });
         },

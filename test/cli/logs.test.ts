@@ -9,7 +9,7 @@ import { patternsOf } from "../../cli/logs/cloudwatch.ts";
 import { lineOf } from "../../cli/logs/line.ts";
 import { localLogs } from "../../cli/logs/local.ts";
 import { linesAbout } from "../../cli/logs/task.ts";
-import { LogFile } from "../../infra/local/log-file.ts";
+import { dated, LogFile } from "../../infra/local/log-file.ts";
 import { playAws } from "../support/aws.ts";
 import { until } from "../support/until.ts";
 import { run, start } from "./run.ts";
@@ -106,6 +106,23 @@ test("the lines of one task come together in order of time, with what Lambda say
   assert.equal(records[2]?.requestId, request);
 });
 
+test("a death is shown at its own time, and not at that of the line before it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-logs-death-"));
+  const file = new LogFile(join(folder, "work.log"));
+  const started = dated(`START RequestId: ${request} Version: $LATEST`, START);
+  const died = dated(`ERROR RequestId: ${request} Runtime.ExitError: Runtime exited`, START + 4_000);
+  for (const text of [started, line("work", 1, "a task is taken up", of), died]) file.write(text);
+  file.close();
+  assert.deepEqual(
+    (await linesAbout(localLogs(folder), [TASK], 0).next()).map(({ message, at }) => [message, at - START]),
+    [
+      ["a task is taken up", 1],
+      [`ERROR RequestId: ${request} Runtime.ExitError: Runtime exited`, 4_000],
+    ],
+  );
+  rmSync(folder, { recursive: true });
+});
+
 test("a task that nobody has logged, and wrong command lines", async () => {
   const none = await run(["logs", "task_none", "--hours", "2"], { cwd });
   assert.equal(none.code, 1);
@@ -175,7 +192,8 @@ test("a stack's lines are found in the log groups that it has made, page by page
   ];
   aws.played.logs[groups[1] ?? ""] = [
     event(5, line("work", 5, "claimed", of)),
-    event(9, `2026-08-01T12:00:00.000Z ${request} Task timed out after 900.00 seconds\n\n`),
+    event(9, `${new Date(START + 7).toISOString()} ${request} Task timed out after 900.00 seconds\n\n`),
+    event(8, `RequestId: ${request} Error: Runtime exited with error: exit status 1\nRuntime.ExitError`),
     event(9, `REPORT RequestId: ${request}`),
   ];
   const deployed = (...args: string[]) =>
@@ -185,11 +203,12 @@ test("a stack's lines are found in the log groups that it has made, page by page
   assert.deepEqual(
     json()
       .map((value) => record.parse(value))
-      .map(({ function: name, message }) => [name, message]),
+      .map(({ function: name, message, at }) => [name, message, Date.parse(at) - START]),
     [
-      ["admit", "a task is accepted"],
-      ["work", "claimed"],
-      ["work", `2026-08-01T12:00:00.000Z ${request} Task timed out after 900.00 seconds`],
+      ["admit", "a task is accepted", 0],
+      ["work", "claimed", 5],
+      ["work", `${request} Task timed out after 900.00 seconds`, 7],
+      ["work", `RequestId: ${request} Error: Runtime exited with error: exit status 1\nRuntime.ExitError`, 8],
     ],
   );
   aws.played.refused.add("FilterLogEvents");
