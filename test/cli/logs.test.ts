@@ -123,6 +123,37 @@ test("a death is shown at its own time, and not at that of the line before it", 
   rmSync(folder, { recursive: true });
 });
 
+test("a beginning means the tasks whose ids begin so, with or without task_, and each line then tells whose it is", async () => {
+  const [one, other] = ["task_311f0", "task_311f1"];
+  const both = randomUUID();
+  const subject = `a2a.v1.control.a-b.c-d.${other}.cancel`;
+  write("work", line("work", 1, "one", { taskId: one, function_request_id: both, epoch: 1 }));
+  write("work", line("work", 2, "its child", { taskId: "task_77", messageId: `dlg_${one.slice(5)}_1` }));
+  write("control", line("control", 3, "not taken", { subject }, "WARN"));
+  write("work", line("work", 4, "other", { taskId: other, function_request_id: both }));
+  write("work", dated(`ERROR RequestId: ${both} Runtime exited`, START + 5));
+  const read = async (text: string) => {
+    const { stdout } = await run(["logs", text], { cwd });
+    return stdout
+      .trimEnd()
+      .split("\n")
+      .map((text) => text.split(/ {2,}/).slice(2));
+  };
+  const lines = await read("311f");
+  assert.deepEqual(lines, [
+    ["INFO", "one", `taskId=${one}`, "epoch=1"],
+    ["WARN", "not taken", `taskId=${other}`, `subject=${subject}`],
+    ["INFO", "other", `taskId=${other}`],
+    [`ERROR RequestId: ${both} Runtime exited`, `taskId=${one}`, `taskId=${other}`],
+  ]);
+  assert.deepEqual(await read("task_311f"), lines);
+  // Of one task alone it need not be said.
+  assert.deepEqual(await read("311f0"), [
+    ["INFO", "one", "epoch=1"],
+    [`ERROR RequestId: ${both} Runtime exited`],
+  ]);
+});
+
 test("a task that nobody has logged, and wrong command lines", async () => {
   const none = await run(["logs", "task_none", "--hours", "2"], { cwd });
   assert.equal(none.code, 1);
