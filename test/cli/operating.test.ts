@@ -256,6 +256,12 @@ describe("a task that is erased", () => {
 
     assert.equal(await valuesOf(taskId), 0);
     assert.equal(await getObject(sluice.peer.nc, key), null);
+    const { stdout: status } = await sluiceDo("status", taskId);
+    assert.match(status, /^ {2}blob\.bin .* {2}erased$/m);
+    assert.doesNotMatch(status, /sluice artifact/);
+    const artifact = await sluiceDo("artifact", taskId);
+    assert.equal(artifact.code, 1);
+    assert.match(artifact.stderr, /^sluice: artifact "blob\.bin": it was erased; a2a-artifacts keeps a note/);
     const { input: _, ...kept } = before;
     const { erased, ...head } = await headOf(taskId);
     assert.deepEqual(head, kept);
