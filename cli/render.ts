@@ -66,6 +66,8 @@ export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "task
 /** An error on one line. Many executors repeat the code in the message; it is shown once. */
 export function errorText({ code, message }: { readonly code: string; readonly message: string }): string {
   const detail = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
+  // What erasing leaves of a message is its code.
+  if (detail === code) return oneLine(code);
   // A class that says no more than that the task has failed, which is known.
   return oneLine(code, detail.replace(/^FatalError: /, ""));
 }

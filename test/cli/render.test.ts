@@ -35,6 +35,8 @@ test("an error is not told twice", () => {
   assert.equal(ended("TASK_STATE_CANCELED", "canceled", "cancel requested"), "canceled   cancel requested");
   assert.equal(ended("TASK_STATE_CANCELED", "canceled", "canceled: why"), "canceled   why");
   assert.equal(ended("TASK_STATE_CANCELED", "canceled", ""), "canceled");
+  // As a task that is erased tells it.
+  assert.equal(ended("TASK_STATE_REJECTED", "overloaded", "overloaded"), "rejected   overloaded");
   assert.equal(ended("TASK_STATE_FAILED", "internal", "FatalError: no way"), "failed     internal: no way");
   assert.equal(ended("TASK_STATE_FAILED", "internal", "RangeError: 7"), "failed     internal: RangeError: 7");
 });
