@@ -88,6 +88,11 @@ describe("a paused agent", () => {
     const agents = await sluiceDo("agents");
     assert.match(agents.stdout, /^support +acme-support +paused; listening/m);
     assert.match(agents.stdout, /^asker +acme-asker +listening/m);
+    const pausedJson = z
+      .array(z.looseObject({ shortId: z.string().optional(), paused: z.unknown().optional() }))
+      .parse((await sluiceDo("agents", "--json")).json())
+      .find(({ shortId }) => shortId === "support")?.paused;
+    z.strictObject({ since: z.iso.datetime(), by: z.string(), refuse: z.literal(false) }).parse(pausedJson);
     const doctor = await sluiceDo("doctor");
     assert.match(doctor.stdout, /^warning {2}agent acme-support: paused since .* by \S+: new tasks wait$/m);
 
