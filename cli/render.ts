@@ -2,16 +2,29 @@ import { type ArtifactRef, isTerminal, type TaskEvent, type TaskState } from "..
 import { repeatPlace } from "./repeat.ts";
 import { type Colours, clean, cleanLine, sizeText } from "./text.ts";
 
-const LABEL_WIDTH = 10;
+/** Of what stands before an event's text: as wide as most states. */
+const LABEL_WIDTH = 9;
 
 /** `TASK_STATE_INPUT_REQUIRED` as people read it: `input required`. */
 export function stateName(state: TaskState): string {
   return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", " ");
 }
 
-/** A state before a text: columns are ten wide, and a longer state has two spaces after it all the same. */
-function labelOf(state: TaskState, c: Colours): string {
-  return `${stateText(state, c, LABEL_WIDTH - 1)}  `;
+/** A state before a text: a longer one than the column has two spaces after it all the same. */
+function labelOf(state: TaskState, c: Colours, width = LABEL_WIDTH): string {
+  return `${stateText(state, c, width)}  `;
+}
+
+/** How wide what stands before the texts of some events is. */
+export function labelWidth(events: readonly Pick<TaskEvent, "kind" | "state">[]): number {
+  return Math.max(
+    LABEL_WIDTH,
+    ...events.map(({ kind, state }) => (isNamedByKind(kind) ? kind : stateName(state)).length),
+  );
+}
+
+function isNamedByKind(kind: TaskEvent["kind"]): boolean {
+  return kind === "accepted" || kind === "artifact";
 }
 
 /** A state in its colour: green when done, red when it went wrong, yellow when somebody must act. */
@@ -34,16 +47,20 @@ export function artifactHint(task: string, count: number): string {
   return `read ${count === 1 ? "it" : "one"} with ${command} ${cleanLine(task)}${count === 1 ? "" : " NAME"}`;
 }
 
-/** An event on one line: what happened, and its text or artifact. */
-export function eventLine(event: TaskEvent, c: Colours): string {
+/**
+ * An event on one line: what happened, and its text or artifact.
+ *
+ * @param width of the column of what happened, where several events stand below each other
+ */
+export function eventLine(event: TaskEvent, c: Colours, width = LABEL_WIDTH): string {
   const text = [errorOf(event), cleanLine(event.content)];
   switch (event.kind) {
     case "accepted":
-      return `${c.cyan("accepted".padEnd(LABEL_WIDTH))} ${cleanLine(event.taskKey)}`;
+      return `${c.cyan("accepted".padEnd(width))}  ${cleanLine(event.taskKey)}`;
     case "artifact":
-      return `${c.magenta("artifact".padEnd(LABEL_WIDTH))} ${event.artifact ? artifactText(event.artifact) : ""}`.trimEnd();
+      return `${c.magenta("artifact".padEnd(width))}  ${event.artifact ? artifactText(event.artifact) : ""}`.trimEnd();
     default:
-      return `${labelOf(event.state, c)}${text.filter((part) => part !== "").join("  ")}`.trimEnd();
+      return `${labelOf(event.state, c, width)}${text.filter((part) => part !== "").join("  ")}`.trimEnd();
   }
 }
 

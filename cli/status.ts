@@ -12,6 +12,7 @@ import {
   artifactText,
   errorText,
   eventLine,
+  labelWidth,
   stateName,
   stateText,
   waitText,
@@ -141,13 +142,14 @@ function describe(
   c: Session["out"]["colours"],
 ): string[] {
   const isAnyLeft = erased.includes(false);
+  const width = labelWidth(seen.map(({ event }) => event));
   return [
     `${view.task}  ${stateText(view.state, c)}`,
     `${view.delegator} → ${view.executor}`,
     "",
     ...seen.map(
       ({ event, at }) =>
-        `${c.dim(localTime(at))}  ${String(event.revision).padStart(3)}  ${eventLine(event, c)}`,
+        `${c.dim(localTime(at))}  ${String(event.revision).padStart(3)}  ${eventLine(event, c, width)}`,
     ),
     ...(view.artifacts.length === 0 ? [] : ["", "artifacts:"]),
     ...view.artifacts.map(

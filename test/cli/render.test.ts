@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nearest } from "../../cli/nearest.ts";
-import { endText, eventLine } from "../../cli/render.ts";
+import { endText, eventLine, labelWidth } from "../../cli/render.ts";
 import { table } from "../../cli/table.ts";
 import { colours } from "../../cli/text.ts";
 import type { TaskEvent } from "../../shared/wire/index.ts";
@@ -27,6 +27,20 @@ test("two spaces at least stand between a state and its text", () => {
     ["TASK_STATE_INPUT_REQUIRED", "input required  text"],
   ] as const)
     assert.equal(eventLine(event({ state, content: "text" }), plain), line);
+});
+
+test("the texts of a task's events stand below each other, however long a state's name is", () => {
+  const events = [
+    event({ kind: "accepted" }),
+    event({ content: "text" }),
+    event({ state: "TASK_STATE_AUTH_REQUIRED", content: "May I?" }),
+  ];
+  const width = labelWidth(events);
+  assert.deepEqual(
+    events.map((of) => eventLine(of, plain, width)),
+    ["accepted       task_1", "working        text", "auth required  May I?"],
+  );
+  assert.equal(labelWidth([event({})]), "completed".length);
 });
 
 test("an error is not told twice", () => {
