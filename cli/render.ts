@@ -1,5 +1,5 @@
 import { type ArtifactRef, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
-import { repeatPlace } from "./repeat.ts";
+import { withPlace } from "./repeat.ts";
 import { type Colours, clean, cleanLine, sizeText } from "./text.ts";
 
 /** Of what stands before an event's text: as wide as most states. */
@@ -43,8 +43,8 @@ export function artifactText(artifact: ArtifactRef): string {
 
 /** How to read a task's artifacts. */
 export function artifactHint(task: string, count: number): string {
-  const command = repeatPlace("./sluice artifact");
-  return `read ${count === 1 ? "it" : "one"} with ${command} ${cleanLine(task)}${count === 1 ? "" : " NAME"}`;
+  const command = withPlace(`./sluice artifact ${cleanLine(task)}${count === 1 ? "" : " NAME"}`);
+  return `read ${count === 1 ? "it" : "one"} with ${command}`;
 }
 
 /**
@@ -74,9 +74,9 @@ export function questionText(event: TaskEvent, c: Colours): string {
 export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "taskKey" | "to">): string {
   const [task, who] = [cleanLine(taskKey), cleanLine(to)];
   if (state === "TASK_STATE_INPUT_REQUIRED")
-    return `${who} must answer: ${repeatPlace("./sluice reply")} ${task} TEXT`;
+    return `${who} must answer: ${withPlace(`./sluice reply ${task} TEXT`)}`;
   if (state === "TASK_STATE_AUTH_REQUIRED")
-    return `${who} must decide: ${repeatPlace("./sluice authorize")} ${task}, or add --deny REASON`;
+    return `${who} must decide: ${withPlace(`./sluice authorize ${task}`)}, or add --deny REASON`;
   return "";
 }
 
