@@ -223,7 +223,8 @@ function hostOf(
     tableName: stack.tables[0]?.name ?? "",
     bucketName: stack.buckets[0] ?? "",
     queueUrls: Object.fromEntries(stack.queues.map(({ name }) => [name, `${queues.queueUrlBase}/${name}`])),
-    outputs: stack.outputs,
+    // What agents.yaml names is of the cloud: here NATS is where the host was told, or has started it.
+    outputs: { ...stack.outputs, NatsServers: nats.servers, NatsCredentials: nats.credentials },
     functions: () => Array.from(pools.values(), ({ name, pids }) => ({ name, pids })),
     servers: () => [
       { name: "dynamodb", pid: dynamodb.server.pid },

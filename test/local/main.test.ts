@@ -88,6 +88,7 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
     new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --data-folder ${run.dataDir}\\n`),
   );
   assert.deepEqual(Object.keys(told.files), ["config", "agentsDir"]);
+  assert.equal(told.outputs.NatsServers, told.nats);
   const processes = processesOf(run.dataDir);
   assert.ok(processes.length >= 2);
   run.child.kill("SIGINT");
