@@ -52,7 +52,7 @@ function placeOf(verb: string): string[] {
 }
 
 function written({ long, value }: Remembered): string {
-  return `${long} ${quoted(value)}`;
+  return `${long} ${shellQuoted(value)}`;
 }
 
 function longOptionsOf(program: Command, path: readonly string[]): ReadonlySet<string | undefined> {
@@ -62,6 +62,6 @@ function longOptionsOf(program: Command, path: readonly string[]): ReadonlySet<s
 }
 
 /** As a POSIX shell reads it back (POSIX.1-2024, Shell Command Language, 2.2.2 Single-Quotes). */
-function quoted(value: string): string {
+export function shellQuoted(value: string): string {
   return /^[\w./:@%+-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
