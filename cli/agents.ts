@@ -41,7 +41,7 @@ async function agents(given: Options): Promise<number> {
       const pause = paused.get(agent.runtime);
       return pause === undefined ? agent : { ...agent, paused: pause };
     });
-    for (const agent of known) out.record(agent);
+    for (const agent of known) out.record(recordOf(agent));
     if (known.length === 0)
       out.line("no agents: none in this folder, no cards, and nobody listens for tasks");
     else
@@ -128,6 +128,13 @@ export function gather(
       ...(durable && { durable }),
     };
   });
+}
+
+/** An agent as JSON; a pause as `pause` tells it. */
+function recordOf({ paused, ...agent }: KnownAgent): object {
+  if (paused === undefined) return agent;
+  const { at, by, refuse } = paused;
+  return { ...agent, paused: { since: new Date(at).toISOString(), by, refuse } };
 }
 
 function rowOf(agent: KnownAgent): string[] {

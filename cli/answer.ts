@@ -1,8 +1,9 @@
 import { isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
-import { findTask, isQuestion, type Subject, sendControl } from "./control.ts";
+import { findTask, isQuestion, notSent, type Subject, sendControl } from "./control.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { TaskView } from "./fold.ts";
 import type { Common } from "./options.ts";
+import type { Output } from "./output.ts";
 import { endText, eventLine, stateName, waitText } from "./render.ts";
 import { inSession } from "./session.ts";
 import { awaitEvent, type Following } from "./task.ts";
@@ -32,7 +33,7 @@ export async function answer(
   return inSession(given, async ({ nc, out, interrupted }) => {
     await using task = await findTask(nc, id, from);
     const { view } = task;
-    refuseIfNotAsked(view, answering);
+    refuseIfNotAsked(view, answering, out);
     const known = await sendControl(nc, view, answering);
     out.line(`${"sent".padEnd(10)} ${answering.kind} to ${view.executor}`);
     if (known)
@@ -89,10 +90,11 @@ async function effectsOf(
   return effects;
 }
 
-/** @throws CliError `failed` when the task does not ask for such an answer */
-function refuseIfNotAsked(view: TaskView, { kind }: Answering): void {
+/** @throws CliError `failed` when the task does not ask for such an answer; programs are told its state */
+function refuseIfNotAsked(view: TaskView, { kind }: Answering, out: Pick<Output, "record">): void {
   const { task, state } = view;
   if (state === ANSWERS[kind]) return;
+  out.record(notSent(view));
   if (isTerminal(state)) throw new CliError(EXIT.failed, `task ${task} is over already: ${stateName(state)}`);
   if (!isQuestion(view))
     throw new CliError(EXIT.failed, `task ${task} asks nothing now: ${stateName(state)}`);

@@ -4,7 +4,9 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Command } from "commander";
 import * as z from "zod";
 import { natsMessenger } from "../shared/events/messenger.ts";
+import { ARTIFACTS_BUCKET } from "../shared/nats/index.ts";
 import type { ArtifactRef } from "../shared/wire/index.ts";
+import { isErased } from "./erased.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { readEventsOfTask } from "./events.ts";
 import { foldTasks } from "./fold.ts";
@@ -64,6 +66,12 @@ async function fetch(nc: NatsConnection, ref: ArtifactRef): Promise<Uint8Array> 
   try {
     return await natsMessenger({ connection: async () => nc }).fetch(ref);
   } catch (cause) {
+    if (await isErased(nc, ref))
+      throw new CliError(
+        EXIT.failed,
+        `artifact ${JSON.stringify(cleanLine(ref.name))}: it was erased; ${ARTIFACTS_BUCKET} keeps a note that it was there`,
+        { cause },
+      );
     throw new CliError(EXIT.failed, cause instanceof Error ? cause.message : String(cause), { cause });
   }
 }

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import * as z from "zod";
 import { isTerminal } from "../shared/wire/index.ts";
-import { findTask, sendControl } from "./control.ts";
+import { findTask, notSent, sendControl } from "./control.ts";
 import { EXIT } from "./errors.ts";
 import { common, runtime, seconds, taskKey, withCommon } from "./options.ts";
 import { endText, eventLine, stateName } from "./render.ts";
@@ -35,7 +35,7 @@ async function cancel(id: string, { from, reason, timeout, ...given }: Options):
     const { view, feed } = found;
     const taskId = view.task;
     if (isTerminal(view.state)) {
-      out.record({ task: taskId, state: view.state });
+      out.record(notSent(view));
       out.line(`${taskId} is over already: ${stateName(view.state)}`);
       return exitCodeOf(view.state);
     }

@@ -56,6 +56,11 @@ export function sendControl(
   return publish(nc, controlMessage({ ...parties, ...of, revision: revision + 1, createdAt }));
 }
 
+/** What is written as JSON where no control is sent, for the task is over or does not ask for it. */
+export function notSent({ task, state }: TaskView): Pick<TaskView, "task" | "state"> {
+  return { task, state };
+}
+
 /** Whether a task, or an event of it, asks for something. An artifact tells the task's state, but asks nothing. */
 export function isQuestion({ state, kind }: Pick<TaskEvent, "state"> & Partial<TaskEvent>): boolean {
   if (kind === "artifact") return false;

@@ -9,6 +9,7 @@ import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
 import { repeatPlace } from "./repeat.ts";
 import { currentHome } from "./session.ts";
+import { USUAL_START } from "./start-again.ts";
 
 const options = common.extend({ stack: z.string().optional() });
 type Options = z.infer<typeof options>;
@@ -52,7 +53,7 @@ async function placeOf(
     if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
     const todo =
       name === undefined
-        ? "npm start"
+        ? (home.start ?? USUAL_START)
         : "see that AWS_REGION is the region of the stack, and as whom `aws sts get-caller-identity` sees you";
     return { home, findings: [wrong("stack", error.message, todo)] };
   }

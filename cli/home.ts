@@ -5,6 +5,7 @@ import * as z from "zod";
 import { credentials, deploymentName, serverUrl } from "../shared/config/deployment.ts";
 import { agentFiles } from "../shared/config/load-agents.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { startCommand, USUAL_START } from "./start-again.ts";
 
 /** Where NATS is when nobody says where, and where `npm start` serves it. */
 export const USUAL_SERVER = "nats://127.0.0.1:4222";
@@ -52,6 +53,8 @@ export interface Where {
   readonly credentials: string;
   /** Path of a PEM file. */
   readonly ca?: string;
+  /** The command that starts a local host, which would serve it at the usual place. */
+  readonly start?: string;
 }
 
 /** The files that describe a deployment. */
@@ -69,6 +72,8 @@ export interface Home extends Files {
   readonly deployment: string;
   /** The short ids of our agents, sorted. */
   readonly agents: readonly string[];
+  /** The command that starts a local host here, as it was last started, if that is not the usual one. */
+  readonly start?: string;
   /** The NATS of the local host that runs in this folder. */
   readonly host?: Where;
   /** The parts of that host. */
@@ -86,19 +91,22 @@ export interface Home extends Files {
  *   `unreachable` when no host runs on the data that was named
  */
 export function readHome(folder: string, data?: string): Home {
-  const { files, ...host } = findHost(join(data ?? join(folder, ".sluice"), "host.json"));
+  const dataDir = data ?? join(folder, ".sluice");
+  const { files, ...host } = findHost(join(dataDir, "host.json"));
+  const start = startCommand(dataDir, data !== undefined);
   if (data !== undefined && host.host === undefined)
     throw new CliError(
       EXIT.unreachable,
-      `no local host runs on the data folder ${data}: start it with \`npm start -- --data ${data}\``,
+      `no local host runs on the data folder ${data}: start it with \`${start}\``,
     );
   const home = files === undefined ? readFolder(folder) : readFiles(files);
   const { DeploymentName: runs = home.deployment } = host.stack?.outputs ?? {};
   // A folder without agents.yaml is of no deployment, and contradicts none.
-  if (runs === home.deployment || !existsSync(home.config)) return { ...home, deployment: runs, ...host };
+  if (runs === home.deployment || !existsSync(home.config))
+    return { ...home, deployment: runs, ...(start !== USUAL_START && { start }), ...host };
   throw new CliError(
     EXIT.usage,
-    `the local host on ${data ?? join(folder, ".sluice")} runs the deployment ${runs}, but ${home.config} is of ${home.deployment}: start it again, or call the command in the folder whose agents.yaml says deployment: ${runs}`,
+    `the local host on ${dataDir} runs the deployment ${runs}, but ${home.config} is of ${home.deployment}: start it again, or call the command in the folder whose agents.yaml says deployment: ${runs}`,
   );
 }
 

@@ -9,7 +9,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { agentText, configText } from "./init/templates.ts";
 import { type Written, writeNew } from "./init/write.ts";
 import { type Output, processOutput } from "./output.ts";
-import { quoted } from "./repeat.ts";
+import { shellQuoted } from "./repeat.ts";
 
 const DEFAULTS = { deployment: "local", agent: "hello", description: "Greets whoever writes to it." };
 
@@ -100,7 +100,7 @@ async function asked(key: keyof Answers, out: Output): Promise<string> {
 
 function nextSteps(folder: string, { agent }: Answers, written: readonly Written[]): string[] {
   const isOwn = folder === resolve(import.meta.dirname, "..");
-  const at = (name: string) => quoted(`${folder}/${name}`);
+  const at = (name: string) => shellQuoted(`${folder}/${name}`);
   const where = isOwn
     ? ""
     : ` -- --config ${at("agents.yaml")} --agents-dir ${at("agents")} --data ${at(".sluice")}`;

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { CliError, EXIT } from "./errors.ts";
 import type { LogLine } from "./logs/line.ts";
+import type { NamedTasks } from "./logs/named.ts";
 import { count, DATA_FOLDER, STACK, taskKey } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
@@ -42,15 +43,18 @@ export function logsCommand(): Command {
     });
 }
 
-async function logs(task: string, given: Options): Promise<number> {
+async function logs(text: string, given: Options): Promise<number> {
   const out = processOutput(given.json);
   // The clients of AWS take long to load.
-  const [{ findPlace }, { openPlace }, { openLogs }, { linesAbout }] = await Promise.all([
-    import("./place.ts"),
-    import("./stack.ts"),
-    import("./logs/source.ts"),
-    import("./logs/task.ts"),
-  ]);
+  const [{ findPlace }, { openPlace }, { openLogs }, { linesAbout }, { NamedTasks, withPrefix }] =
+    await Promise.all([
+      import("./place.ts"),
+      import("./stack.ts"),
+      import("./logs/source.ts"),
+      import("./logs/task.ts"),
+      import("./logs/named.ts"),
+    ]);
+  const task = withPrefix(text);
   const place = await findPlace(currentHome(given), given.stack);
   using opened = openPlace(place);
   // Before it is decided a message is known by its subject alone. The table may be out of reach: the logs are not.
@@ -61,9 +65,10 @@ async function logs(task: string, given: Options): Promise<number> {
   ];
   using found = await openLogs(place);
   const since = sinceWhen(given, head?.decidedAt);
-  const tail = linesAbout(found, texts, since);
+  const named = new NamedTasks(task);
+  const tail = linesAbout(found, texts, since, named.take);
   out.waitingFor("reading the logs");
-  let seen = print(await tail.next(), out);
+  let seen = print(await tail.next(), named, out);
   if (seen === 0 && !given.follow)
     throw new CliError(
       EXIT.failed,
@@ -76,7 +81,7 @@ async function logs(task: string, given: Options): Promise<number> {
   while (!signal.aborted) {
     out.waitingFor(seen === 0 ? "waiting for the first line; Ctrl-C ends it" : "following; Ctrl-C ends it");
     await pause(place.local ? LOCAL_PAUSE_MS : DEPLOYED_PAUSE_MS, undefined, { signal }).catch(() => {});
-    if (!signal.aborted) seen += print(await tail.next(), out);
+    if (!signal.aborted) seen += print(await tail.next(), named, out);
   }
   out.done();
   return EXIT.ok;
@@ -88,11 +93,11 @@ function sinceWhen({ hours }: Options, decidedAt: number | undefined): number {
 }
 
 /** @returns how many lines there were */
-function print(lines: readonly LogLine[], out: Output): number {
+function print(lines: readonly LogLine[], named: NamedTasks, out: Output): number {
   if (lines.length > 0) out.done();
   for (const line of lines) {
     out.record(recordOf(line));
-    out.line(textOf(line, out));
+    out.line(textOf(line, named.of(line), out));
   }
   return lines.length;
 }
@@ -102,13 +107,16 @@ function recordOf({ at, function: name, level, message, requestId, fields }: Log
   return { at: time, function: name, level, message, requestId: requestId ?? null, fields };
 }
 
-function textOf({ at, function: name, level, message, fields }: LogLine, { colours: c }: Output): string {
+function textOf(
+  { at, function: name, level, message, fields }: LogLine,
+  tasks: readonly string[],
+  { colours: c }: Output,
+): string {
   const time = new Date(at);
   const millis = String(time.getMilliseconds()).padStart(3, "0");
   const shade = { ERROR: c.red, WARN: c.yellow, "": c.red }[level] ?? ((text: string) => text);
-  // The task is the same on every line.
-  const rest = Object.entries(fields)
-    .filter(([key]) => key !== "taskId")
+  const rest = [...tasks.map((task) => ["taskId", task] as const), ...Object.entries(fields)]
+    .filter(([key], index) => key !== "taskId" || index < tasks.length)
     .map(([key, value]) => c.dim(`${cleanLine(key, 50)}=${fieldText(value)}`));
   const words = [
     c.dim(`${localTime(time)}.${millis}`),

@@ -5,6 +5,7 @@ import { connectNats } from "../shared/nats/connect.ts";
 import { NatsError } from "../shared/nats/errors.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { type Home, USUAL_SERVER, type Where } from "./home.ts";
+import { USUAL_START } from "./start-again.ts";
 
 /** What the user said about NATS. */
 export interface NatsOptions {
@@ -34,7 +35,7 @@ export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Hom
   const isAt = ({ servers }: Where) => named?.every((url) => servers.includes(url));
   const place: Where =
     named === undefined
-      ? (home.host ?? home.operator)
+      ? (home.host ?? { ...home.operator, ...(home.start !== undefined && { start: home.start }) })
       : { credentials: "none", ...known.find(isAt), servers: named };
   const { creds, ca } = options;
   return {
@@ -70,19 +71,19 @@ export async function openNats(where: Where): Promise<NatsConnection> {
 }
 
 /** Why there is no connection, and what to do about it. */
-export function natsTrouble({ servers }: Where, error: NatsError): { says: string; todo: string } {
+export function natsTrouble({ servers, start }: Where, error: NatsError): { says: string; todo: string } {
   const at = servers.join(", ");
-  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at) };
+  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at, start) };
 }
 
-function adviceOn(error: NatsError, at: string): string {
+function adviceOn(error: NatsError, at: string, start = USUAL_START): string {
   if (error.code === "nats_refused") return "check --creds";
   // OpenSSL's and Node's words for a certificate that is not trusted, has expired, or is another server's.
   if (/certificate|altnames/i.test(why(error)))
     return "--ca (nats.tls.ca of agents.yaml) names the PEM file of the authority that signed the server's";
   // A server that somebody has named is another's business than `npm start`'s.
   return at === USUAL_SERVER
-    ? "start Sluice with `npm start`, or name a server with --nats"
+    ? `start Sluice with \`${start}\`, or name a server with --nats`
     : "see that a server runs there, or name another one with --nats (nats.servers of agents.yaml)";
 }
 

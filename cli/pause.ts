@@ -4,7 +4,7 @@ import { EXIT } from "./errors.ts";
 import { operatorName } from "./operator.ts";
 import { DATA_FOLDER, STACK } from "./options.ts";
 import { processOutput } from "./output.ts";
-import { repeatPlace } from "./repeat.ts";
+import { withPlace } from "./repeat.ts";
 import { currentHome } from "./session.ts";
 
 const options = z.object({
@@ -50,7 +50,7 @@ async function pause(name: string, { stack: stackName, dataFolder, json, refuse 
   out.record({ ...told, since: new Date(at).toISOString(), by });
   const meanwhile = refuse ? "new tasks are rejected as overloaded" : "new tasks wait";
   out.line(
-    `${agent.runtime} is paused: ${meanwhile}; go on with ${repeatPlace("./sluice resume")} ${agent.id}`,
+    `${agent.runtime} is paused: ${meanwhile}; go on with ${withPlace(`./sluice resume ${agent.id}`)}`,
   );
   return EXIT.ok;
 }

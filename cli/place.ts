@@ -3,6 +3,7 @@ import * as z from "zod";
 import { awsSettings } from "../infra/local/aws.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home, LocalStack } from "./home.ts";
+import { USUAL_START } from "./start-again.ts";
 import { cleanLine } from "./text.ts";
 
 /** A person waits: an endpoint that does not answer is said soon. */
@@ -48,12 +49,12 @@ export function clientSettings({ local }: Pick<Place, "local">, part: "dynamodb"
  *
  * @throws CliError `usage` when there is no stack of that name, or it is none of ours; `unreachable` when nobody answers
  */
-export async function findPlace(home: Pick<Home, "stack">, name?: string): Promise<Place> {
+export async function findPlace(home: Pick<Home, "stack" | "start">, name?: string): Promise<Place> {
   if (name !== undefined) return deployedPlace(name);
   if (home.stack === undefined)
     throw new CliError(
       EXIT.unreachable,
-      "no local host runs in this folder: start Sluice with `npm start`, or name a deployed stack with --stack",
+      `no local host runs in this folder: start Sluice with \`${home.start ?? USUAL_START}\`, or name a deployed stack with --stack`,
     );
   const { table: TableName, bucket: BucketName, outputs: more } = home.stack;
   return { label: "the local host", outputs: { ...more, TableName, BucketName }, local: home.stack };

@@ -1,17 +1,30 @@
 import { type ArtifactRef, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
-import { repeatPlace } from "./repeat.ts";
+import { withPlace } from "./repeat.ts";
 import { type Colours, clean, cleanLine, sizeText } from "./text.ts";
 
-const LABEL_WIDTH = 10;
+/** Of what stands before an event's text: as wide as most states. */
+const LABEL_WIDTH = 9;
 
 /** `TASK_STATE_INPUT_REQUIRED` as people read it: `input required`. */
 export function stateName(state: TaskState): string {
   return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", " ");
 }
 
-/** A state before a text: columns are ten wide, and a longer state has two spaces after it all the same. */
-function labelOf(state: TaskState, c: Colours): string {
-  return `${stateText(state, c, LABEL_WIDTH - 1)}  `;
+/** A state before a text: a longer one than the column has two spaces after it all the same. */
+function labelOf(state: TaskState, c: Colours, width = LABEL_WIDTH): string {
+  return `${stateText(state, c, width)}  `;
+}
+
+/** How wide what stands before the texts of some events is. */
+export function labelWidth(events: readonly Pick<TaskEvent, "kind" | "state">[]): number {
+  return Math.max(
+    LABEL_WIDTH,
+    ...events.map(({ kind, state }) => (isNamedByKind(kind) ? kind : stateName(state)).length),
+  );
+}
+
+function isNamedByKind(kind: TaskEvent["kind"]): boolean {
+  return kind === "accepted" || kind === "artifact";
 }
 
 /** A state in its colour: green when done, red when it went wrong, yellow when somebody must act. */
@@ -30,20 +43,24 @@ export function artifactText(artifact: ArtifactRef): string {
 
 /** How to read a task's artifacts. */
 export function artifactHint(task: string, count: number): string {
-  const command = repeatPlace("./sluice artifact");
-  return `read ${count === 1 ? "it" : "one"} with ${command} ${cleanLine(task)}${count === 1 ? "" : " NAME"}`;
+  const command = withPlace(`./sluice artifact ${cleanLine(task)}${count === 1 ? "" : " NAME"}`);
+  return `read ${count === 1 ? "it" : "one"} with ${command}`;
 }
 
-/** An event on one line: what happened, and its text or artifact. */
-export function eventLine(event: TaskEvent, c: Colours): string {
+/**
+ * An event on one line: what happened, and its text or artifact.
+ *
+ * @param width of the column of what happened, where several events stand below each other
+ */
+export function eventLine(event: TaskEvent, c: Colours, width = LABEL_WIDTH): string {
   const text = [errorOf(event), cleanLine(event.content)];
   switch (event.kind) {
     case "accepted":
-      return `${c.cyan("accepted".padEnd(LABEL_WIDTH))} ${cleanLine(event.taskKey)}`;
+      return `${c.cyan("accepted".padEnd(width))}  ${cleanLine(event.taskKey)}`;
     case "artifact":
-      return `${c.magenta("artifact".padEnd(LABEL_WIDTH))} ${event.artifact ? artifactText(event.artifact) : ""}`.trimEnd();
+      return `${c.magenta("artifact".padEnd(width))}  ${event.artifact ? artifactText(event.artifact) : ""}`.trimEnd();
     default:
-      return `${labelOf(event.state, c)}${text.filter((part) => part !== "").join("  ")}`.trimEnd();
+      return `${labelOf(event.state, c, width)}${text.filter((part) => part !== "").join("  ")}`.trimEnd();
   }
 }
 
@@ -57,15 +74,17 @@ export function questionText(event: TaskEvent, c: Colours): string {
 export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "taskKey" | "to">): string {
   const [task, who] = [cleanLine(taskKey), cleanLine(to)];
   if (state === "TASK_STATE_INPUT_REQUIRED")
-    return `${who} must answer: ${repeatPlace("./sluice reply")} ${task} TEXT`;
+    return `${who} must answer: ${withPlace(`./sluice reply ${task} TEXT`)}`;
   if (state === "TASK_STATE_AUTH_REQUIRED")
-    return `${who} must decide: ${repeatPlace("./sluice authorize")} ${task}, or add --deny REASON`;
+    return `${who} must decide: ${withPlace(`./sluice authorize ${task}`)}, or add --deny REASON`;
   return "";
 }
 
 /** An error on one line. Many executors repeat the code in the message; it is shown once. */
 export function errorText({ code, message }: { readonly code: string; readonly message: string }): string {
   const detail = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
+  // What erasing leaves of a message is its code.
+  if (detail === code) return oneLine(code);
   // A class that says no more than that the task has failed, which is known.
   return oneLine(code, detail.replace(/^FatalError: /, ""));
 }

@@ -22,20 +22,37 @@ export function remember(program: Command, verb: { opts(): Readonly<Record<strin
   remembered = { program, options };
 }
 
-const COMMAND = /\.\/sluice ((?:(?:dead|keys) )?[a-z]+)(?! --(?:stack|data-folder) )/g;
+const COMMAND = /\.\/sluice ((?:(?:dead|keys) )?[a-z-]+)/g;
 
 /**
- * Repeats in advice of ours the options by which this command was told its deployment: `./sluice resume exec` becomes
- * `./sluice resume --stack sluice-acme exec`. A verb that has no such option stays as it is.
+ * Repeats in advice of ours the options by which this command was told its deployment: `see ./sluice dead list` becomes
+ * `see ./sluice dead list --stack sluice-acme`. Where a command ends in a text is not known, so they come after its verb.
+ * A verb that has no such option stays as it is, and so does advice that has them already ({@link withPlace}).
  */
 export function repeatPlace(advice: string): string {
-  if (remembered === undefined) return advice;
+  const isThere = remembered?.options.some((option) => advice.includes(` ${written(option)}`)) ?? false;
+  if (isThere) return advice;
+  return advice.replace(COMMAND, (command: string, verb: string) => [command, ...placeOf(verb)].join(" "));
+}
+
+/**
+ * Repeats them at the end of a whole command: `./sluice resume exec` becomes `./sluice resume exec --stack sluice-acme`.
+ */
+export function withPlace(command: string): string {
+  const [, verb = ""] = new RegExp(COMMAND.source).exec(command) ?? [];
+  return [command, ...placeOf(verb)].join(" ");
+}
+
+/** The options that a verb is to be given, as they are written. */
+function placeOf(verb: string): string[] {
+  if (remembered === undefined) return [];
   const { program, options } = remembered;
-  return advice.replace(COMMAND, (command: string, verb: string) => {
-    const known = longOptionsOf(program, verb.split(" "));
-    const repeated = options.filter(({ long }) => known.has(long));
-    return [command, ...repeated.map(({ long, value }) => `${long} ${quoted(value)}`)].join(" ");
-  });
+  const known = longOptionsOf(program, verb.split(" "));
+  return options.filter(({ long }) => known.has(long)).map(written);
+}
+
+function written({ long, value }: Remembered): string {
+  return `${long} ${shellQuoted(value)}`;
 }
 
 function longOptionsOf(program: Command, path: readonly string[]): ReadonlySet<string | undefined> {
@@ -45,6 +62,6 @@ function longOptionsOf(program: Command, path: readonly string[]): ReadonlySet<s
 }
 
 /** As a POSIX shell reads it back (POSIX.1-2024, Shell Command Language, 2.2.2 Single-Quotes). */
-export function quoted(value: string): string {
+export function shellQuoted(value: string): string {
   return /^[\w./:@%+-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }

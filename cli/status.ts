@@ -2,6 +2,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { TASKS_STREAM } from "../shared/nats/streams.ts";
 import { parseSubject, taskIdOf } from "../shared/wire/index.ts";
+import { isErased } from "./erased.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { readAll, readEvents, readEventsOfTask, type Seen } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
@@ -11,6 +12,7 @@ import {
   artifactText,
   errorText,
   eventLine,
+  labelWidth,
   stateName,
   stateText,
   waitText,
@@ -126,23 +128,34 @@ async function showTask({ nc, out }: Session, id: string, from: string | undefin
   for (const view of views) {
     const own = seen.filter(({ event }) => event.from === view.executor && event.to === view.delegator);
     out.record({ ...view, events: own.map(({ event }) => event) });
-    for (const line of describe(view, own, out.colours)) out.line(line);
+    const erased = await Promise.all(view.artifacts.map((artifact) => isErased(nc, artifact)));
+    for (const line of describe(view, own, erased, out.colours)) out.line(line);
   }
   return EXIT.ok;
 }
 
-function describe(view: TaskView, seen: readonly Seen[], c: Session["out"]["colours"]): string[] {
+/** @param erased of each artifact whether it is gone */
+function describe(
+  view: TaskView,
+  seen: readonly Seen[],
+  erased: readonly boolean[],
+  c: Session["out"]["colours"],
+): string[] {
+  const isAnyLeft = erased.includes(false);
+  const width = labelWidth(seen.map(({ event }) => event));
   return [
     `${view.task}  ${stateText(view.state, c)}`,
     `${view.delegator} → ${view.executor}`,
     "",
     ...seen.map(
       ({ event, at }) =>
-        `${c.dim(localTime(at))}  ${String(event.revision).padStart(3)}  ${eventLine(event, c)}`,
+        `${c.dim(localTime(at))}  ${String(event.revision).padStart(3)}  ${eventLine(event, c, width)}`,
     ),
     ...(view.artifacts.length === 0 ? [] : ["", "artifacts:"]),
-    ...view.artifacts.map((artifact) => `  ${artifactText(artifact)}`),
-    ...(view.artifacts.length === 0 ? [] : [`  ${artifactHint(view.task, view.artifacts.length)}`]),
+    ...view.artifacts.map(
+      (artifact, index) => `  ${artifactText(artifact)}${erased[index] ? "  erased" : ""}`,
+    ),
+    ...(isAnyLeft ? [`  ${artifactHint(view.task, view.artifacts.length)}`] : []),
     ...(view.error === null ? [] : ["", c.red(errorText(view.error))]),
     ...(view.content.trim() === "" ? [] : ["", clean(view.content).trimEnd()]),
     ...(waitOf(view) === "" ? [] : ["", c.yellow(waitOf(view))]),

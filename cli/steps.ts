@@ -98,12 +98,19 @@ function describe(
     ...facts(record).map(([name, fact]) => `${name.padEnd(10)} ${fact}`),
     "",
     ...(lines.length === 0
-      ? [head.erased === undefined ? "no step is stored yet" : "its steps are erased"]
+      ? [noSteps(record)]
       : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf), width)),
     ...wholeErrors(lines, width).map((line) => c.red(line)),
     ...(end === undefined ? [] : ["", c.red(errorText(end))]),
     ...(asked === undefined ? [] : ["", questionText(asked, c), c.yellow(waitText(asked))]),
   ];
+}
+
+/** Why there is no step to be shown. */
+function noSteps({ head, view }: TaskRecord): string {
+  if (head.reject !== undefined) return "it was rejected before any step";
+  if (head.erased !== undefined) return "its steps are erased";
+  return isEnded({ head, view }) ? "it has ended without a step" : "no step is stored yet";
 }
 
 function facts(record: TaskRecord): [name: string, fact: string][] {

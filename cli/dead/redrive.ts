@@ -53,9 +53,22 @@ export async function drop(client: SQSClient, { queue, handle }: Letter): Promis
 }
 
 async function outgoingOf(deps: RedriveDeps, letter: Letter): Promise<Outgoing | { readonly why: string }> {
-  if (letter.forwarded !== undefined) return forwardedAgain(deps, letter.forwarded);
-  if (letter.hint !== undefined) return hintedAgain(deps, letter.hint);
-  return { body: letter.body };
+  const { queue, forwarded, hint } = letter;
+  if (takesHints(queue.name))
+    return hint === undefined
+      ? {
+          why: "its body is no hint at a task: expected JSON with taskId, epoch and beat; no worker could read it",
+        }
+      : hintedAgain(deps, hint);
+  if (forwarded !== undefined) return forwardedAgain(deps, forwarded);
+  return {
+    why: "its body is no message of JetStream: expected JSON with stream, seq, subject and ackSubject; no function could read it",
+  };
+}
+
+/** Whether a queue carries hints; the others carry what the bridge forwards (docs/tasks.md). */
+function takesHints(queue: string): boolean {
+  return queue === "work" || queue.startsWith("work-");
 }
 
 /** The function must know that JetStream has given the message up (shared/nats/intake.ts). */

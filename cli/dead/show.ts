@@ -6,7 +6,7 @@ import { linesAbout } from "../logs/task.ts";
 import { type Output, processOutput } from "../output.ts";
 import { reach, reasonOf } from "../place.ts";
 import { stateText } from "../render.ts";
-import { repeatPlace } from "../repeat.ts";
+import { withPlace } from "../repeat.ts";
 import { currentHome } from "../session.ts";
 import { clean, cleanLine, durationText, localTime } from "../text.ts";
 import type { Letter } from "./letter.ts";
@@ -92,7 +92,7 @@ function describe(letter: Letter, known: Known, { colours: c }: Pick<Output, "co
     "",
     bodyText(body),
     "",
-    repeatPlace(`./sluice dead redrive ${id}  sends it back; ./sluice dead drop ${id}  deletes it`),
+    `${withPlace(`./sluice dead redrive ${id}`)}  sends it back; ${withPlace(`./sluice dead drop ${id}`)}  deletes it`,
   ];
 }
 

@@ -6,6 +6,7 @@ import type { PulledRuntime } from "../../shared/nats/streams.ts";
 import { type Resource, resourcesOf } from "../deployed.ts";
 import type { Home, Where } from "../home.ts";
 import type { Place } from "../place.ts";
+import { USUAL_START } from "../start-again.ts";
 import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
@@ -37,7 +38,9 @@ export async function examineAll(
       timing: timing(place?.local?.timeScale),
       bridge: bridgeAdvice(place),
     }),
-    Promise.all(place === undefined ? [] : [checkPlace(place), checkPauses(place, home, agents.runtimes)]),
+    Promise.all(
+      place === undefined ? [] : [checkPlace(place, home), checkPauses(place, home, agents.runtimes)],
+    ),
   ]);
   // Credentials that cannot be read keep NATS from being asked, too: that is one thing to mend.
   const isSaid = ({ says }: Finding) => known.some((of) => of.level === "wrong" && of.says === says);
@@ -65,12 +68,12 @@ async function agentsOf(
   return { runtimes, findings };
 }
 
-async function checkPlace(place: Place): Promise<readonly Finding[]> {
+async function checkPlace(place: Place, { start = USUAL_START }: Home): Promise<readonly Finding[]> {
   const { deployed, local } = place;
   const allow = (actions: string) =>
     local === undefined
       ? `allow ${actions}, and see that the region is right`
-      : "start the local host again: npm start";
+      : `start the local host again: ${start}`;
   const found = await Promise.all([
     examine("table", allow("dynamodb:DescribeTable"), () => checkTable(place)),
     examine("bucket", allow("s3:ListBucket"), () => checkBucket(place)),

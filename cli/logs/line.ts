@@ -51,7 +51,7 @@ export interface Found {
   readonly text: string;
   /** The function's name as its log tells it. */
   readonly function: string;
-  /** When it was written, for a line that does not say so itself. */
+  /** When it was written, for a line that does not say so itself; in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -74,19 +74,22 @@ export function lineOf({ id, text, function: name, at }: Found): LogLine | undef
       ...(requestId !== undefined && { requestId }),
     };
   }
-  const words = text.trim();
+  const words = text.replace(LEADING_TIME, "").trim();
   if (words === "" || words.startsWith("{") || ROUTINE.test(words)) return undefined;
   const requestId = REQUEST_ID.exec(words)?.[0];
   const known = requestId === undefined ? {} : { requestId };
-  return { id, at, function: name, level: "", message: words, fields: {}, ...known };
+  return { id, at: timeOf(text) ?? at, function: name, level: "", message: words, fields: {}, ...known };
 }
 
 const TIMESTAMP = /"timestamp":"(\d{4}-\d\d-\d\dT[0-9:.]+Z)"/;
+/** Of Lambda's own lines, here all (infra/local/log-file.ts) and in CloudWatch some begin with when it was. */
+const LEADING_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s+/;
 
-/** When a structured line was written; nothing for any other. Not parsed: most lines are nobody's business. */
+/** When a line was written, in milliseconds since 1970, if it says so. Not parsed: most lines are nobody's business. */
 export function timeOf(text: string): number | undefined {
-  const time = TIMESTAMP.exec(text)?.[1];
-  return time === undefined ? undefined : Date.parse(time);
+  const time = (LEADING_TIME.exec(text) ?? TIMESTAMP.exec(text))?.[1];
+  const at = time === undefined ? Number.NaN : Date.parse(time);
+  return Number.isNaN(at) ? undefined : at;
 }
 
 function jsonOf(text: string): unknown {

@@ -19,7 +19,7 @@ export function localLogs(folder: string): Logs {
 /** How far a file has been read. It is known by its inode, for at its bound it gets another name. */
 interface Progress {
   offset: number;
-  /** When the last line before was written: Lambda's own lines do not say. */
+  /** When the last line before was written, for one that does not say so, as of an older version's host. */
   at: number;
 }
 

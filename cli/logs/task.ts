@@ -11,14 +11,20 @@ const MAX_LOTS = 5;
  *
  * @param texts such as a task's id
  * @param since milliseconds since 1970
+ * @param isMeant which of the lines with such a text are, by default all
  */
-export function linesAbout(logs: Logs, texts: readonly string[], since: number): Tail {
+export function linesAbout(
+  logs: Logs,
+  texts: readonly string[],
+  since: number,
+  isMeant: (line: LogLine) => boolean = () => true,
+): Tail {
   const own = logs.tail({ of: texts, since });
   const known = new Set<string>();
   const lots: Tail[] = [];
   return {
     async next() {
-      const lines = await own.next();
+      const lines = (await own.next()).filter(isMeant);
       const ids = new Set(lines.flatMap(({ requestId }) => requestId ?? []));
       const fresh = [...ids].filter((id) => !known.has(id)).slice(-MAX_INVOCATIONS);
       for (const id of fresh) known.add(id);

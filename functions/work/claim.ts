@@ -78,14 +78,18 @@ export class Claim {
 }
 
 /**
- * After the first claim, what is stored is read, and an entry of ours keeps out whoever held the task before.
+ * After the first claim, what is stored is read, and an entry of ours keeps out whoever held the task before. Each claim
+ * logs a line, the first one as little as will do: by it an invocation that dies is known as one of the task's.
  *
  * @returns how many workers in a row have died without bringing the task further
  * @throws TaskEnded, ClaimLost
  */
 export async function takeOver(claim: Claim): Promise<number> {
   const { head, journal, view } = claim;
-  if (head.epoch === 1) return 0;
+  if (head.epoch === 1) {
+    claim.deps.telemetry.info("a task is taken up", { taskId: head.taskId, to: head.to, epoch: head.epoch });
+    return 0;
+  }
   claim.deps.telemetry.info("a task is taken over", claim.fields());
   claim.deps.telemetry.count("TasksTakenOver", 1, { runtime: head.to });
   await journal.refresh();

@@ -14,7 +14,7 @@ import { HostFile } from "./host-file.ts";
 import type { Endpoints, HostOptions } from "./host-options.ts";
 import { ACCOUNT } from "./intrinsics.ts";
 import { Limiter } from "./limiter.ts";
-import { LogFile } from "./log-file.ts";
+import { dated, LogFile } from "./log-file.ts";
 import { readAlarms } from "./metrics/definitions.ts";
 import { Metrics } from "./metrics/watch.ts";
 import { type Parts, type Stage, startParts } from "./parts.ts";
@@ -156,7 +156,7 @@ function makePools(
           if (timeoutMs * scale <= declaration.timeoutSec * 1_000) metrics.throttled(name);
         },
         onLine: (line) => {
-          files.attempt(() => file.write(line));
+          files.attempt(() => file.write(dated(line)));
           metrics.line(line);
           options.log?.({ type: "line", functionName: name, line });
         },
@@ -232,7 +232,8 @@ function hostOf(
     tableName: stack.tables[0]?.name ?? "",
     bucketName: stack.buckets[0] ?? "",
     queueUrls: Object.fromEntries(stack.queues.map(({ name }) => [name, `${queues.queueUrlBase}/${name}`])),
-    outputs: stack.outputs,
+    // What agents.yaml names is of the cloud: here NATS is where the host was told, or has started it.
+    outputs: { ...stack.outputs, NatsServers: nats.servers, NatsCredentials: nats.credentials },
     functions: () => Array.from(pools.values(), ({ name, pids }) => ({ name, pids })),
     servers: () => [
       { name: "dynamodb", pid: dynamodb.server.pid },

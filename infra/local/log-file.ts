@@ -39,3 +39,13 @@ export class LogFile {
     this.#size = 0;
   }
 }
+
+/**
+ * A line of a function's as its file keeps it. A structured one says itself when it was written; before any other, such
+ * as one of Lambda's own, stands the time that CloudWatch would note with it.
+ *
+ * @param now milliseconds since 1970
+ */
+export function dated(line: string, now = Date.now()): string {
+  return line.startsWith("{") ? line : `${new Date(now).toISOString()} ${line}`;
+}

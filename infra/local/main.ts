@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
@@ -77,6 +77,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
     if (chosen.once) return completed ? EXIT.ok : EXIT.failed;
     interrupted.throwIfAborted(); // a signal that has fired does not fire again
+    rememberStart(chosen, argv);
     tellWhatNext(host, deployment, chosen, progress);
     await new Promise((resolve) => interrupted.addEventListener("abort", resolve, { once: true }));
     return EXIT.ok;
@@ -169,6 +170,18 @@ function tell(event: HostEvent, verbose: boolean, progress: Progress): void {
 function tellAlarm({ name, description, from, to }: AlarmChange, progress: Progress): void {
   if (to === "ALARM") progress.line(`! alarm ${name}: ${description}`);
   else if (from === "ALARM") progress.line(`alarm ${name} is over`);
+}
+
+/**
+ * Notes how it was started, for whoever has to start it again (cli/start-again.ts). It tells no secret: credentials are
+ * in files.
+ */
+function rememberStart({ data }: Options, argv: readonly string[]): void {
+  try {
+    writeFileSync(join(data, "start.json"), `${JSON.stringify({ arguments: argv })}\n`);
+  } catch {
+    // Of a full disk the host itself tells.
+  }
 }
 
 function tellWhatNext(host: Host, { agents }: DeploymentConfig, { data }: Options, progress: Progress): void {

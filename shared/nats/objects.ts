@@ -74,6 +74,16 @@ export async function deleteObject(nc: NatsConnection, key: string): Promise<boo
   return !info.deleted || purged > 0;
 }
 
+/**
+ * Whether the bucket keeps a note that there was something of a name, and it is deleted (NATS ADR-20).
+ *
+ * @throws what NATS throws, as of a connection that may not read the bucket
+ */
+export async function wasDeleted(nc: NatsConnection, key: string): Promise<boolean> {
+  const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
+  return (await bucket?.info(key))?.deleted === true;
+}
+
 async function collect(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const reader = stream.getReader();
   const pieces: Uint8Array[] = [];

@@ -40,7 +40,7 @@ export const MESSAGES = 2;
  * What a task with one step leaves in the logs of `admit` and `work` at the most: test/e2e/counts.test.ts counts three
  * quarters of it, to which Lambda adds a line at each invocation's end, and longer names.
  */
-export const TASK_LOG_BYTES = 4_000;
+export const TASK_LOG_BYTES = 4_500;
 /** A month of 30 days, in hours. */
 export const MONTH_HOURS = 720;
 const MONTH_SEC = MONTH_HOURS * 3_600;

@@ -193,7 +193,16 @@ test("what is not asked cannot be answered", async () => {
   };
   const send = async (from: string) => (await sluice("ask", "gate", "x", "--no-wait", "--from", from)).stdout;
   await refused(["reply", (await send("worker")).trim(), "x"], /asks nothing now: working/);
-  await refused(["authorize", (await send("done")).trim()], /is over already: completed/);
+  const done = (await send("done")).trim();
+  await refused(["authorize", done], /is over already: completed/);
+  for (const args of [
+    ["authorize", done],
+    ["reply", done, "x"],
+    ["cancel", done],
+  ]) {
+    const { code, json } = await sluice(...args, "--json");
+    assert.deepEqual([code, json()], [1, [{ task: done, state: "TASK_STATE_COMPLETED" }]], args[0]);
+  }
   assert.deepEqual(stage.controls, []);
 });
 

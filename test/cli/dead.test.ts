@@ -286,13 +286,22 @@ test("a hint at a task that is over, or that nobody knows, is kept and the reaso
   assert.equal((await dead("drop", "--all", "--yes")).code, 0);
 });
 
-test("what no function can read goes back as it is, and a terminal sees no control characters of it", async () => {
+test("what no function can read is kept, and a terminal sees no control characters of it", async () => {
   const id = await dies("events", "not \u202eours");
   const { stdout } = await dead("show", id);
   assert.match(stdout, /^not ours$/m);
   assert.match(stdout, /^why +no line in .*logs tells$/m);
   const { stdout: all } = await dead("list");
   assert.match(all, new RegExp(`^${id} +events +- +- .*no log tells$`, "m"));
+  const hint = await dies("work", "not json at all");
+  const { code, stdout: kept } = await dead("redrive", "--all");
+  assert.equal(code, 1);
+  assert.match(
+    kept,
+    new RegExp(`^${id} {2}events {2}kept: its body is no message of JetStream: expected `, "m"),
+  );
+  assert.match(kept, new RegExp(`^${hint} {2}work {2}kept: its body is no hint at a task: expected `, "m"));
+  assert.equal((await dead("drop", hint, "--yes")).code, 0);
   assert.equal((await dead("drop", id.slice(0, 13), "--yes")).code, 0);
 });
 

@@ -186,7 +186,11 @@ test("dead letters, whose bodies are looked up in that NATS, and logs", async ()
 test("a letter whose queue is gone, or may not be sent to, stays a dead letter", async () => {
   const url = `${queues.ControlsQueueUrl}-gone`;
   aws.played.stacks["sluice-gone"] = { outputs: { ...queues, ControlsQueueUrl: url } };
-  await sqs.send(new SendMessageCommand({ QueueUrl: queues.ControlsDeadQueueUrl, MessageBody: "x" }));
+  const MessageBody = JSON.stringify({
+    ...{ stream: "A2A_CONTROLS", consumer: "c", seq: 1, ackSubject: "$JS.ACK.x", deliveries: 5, storedAt: 1 },
+    ...{ subject: `a2a.v1.control.eve.${BOSS}.task_1.cancel`, headers: {}, body: "x" },
+  });
+  await sqs.send(new SendMessageCommand({ QueueUrl: queues.ControlsDeadQueueUrl, MessageBody }));
   const settle = async (stack: string) => {
     await using dead = await openDeadLetters(home, { stack, queue: "controls" });
     const said: string[] = [];

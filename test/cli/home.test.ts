@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gather, stateOf } from "../../cli/agents.ts";
 import { findHome, readFolder, readHome } from "../../cli/home.ts";
-import { findNats } from "../../cli/nats.ts";
+import { findNats, natsTrouble } from "../../cli/nats.ts";
 import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
 import { meant } from "../../cli/resolve.ts";
 import { ownTarget } from "../../cli/target.ts";
+import { NatsError } from "../../shared/nats/errors.ts";
 
 /** A folder with the files given, removed when the test ends. */
 function folder(t: { after(fn: () => void): void }, files: Record<string, string>): string {
@@ -70,6 +71,22 @@ test("a host whose data lies elsewhere is found by its folder, and must run", (t
     exitCode: 3,
     message: /no local host runs on .*none/,
   });
+});
+
+test("advice to start the host is the command by which it was last started there", (t) => {
+  const none = folder(t, { "agents.yaml": "deployment: acme" });
+  assert.equal(readHome(none).start, undefined);
+  const start = JSON.stringify({ arguments: ["--nats-port", "4333", "--config", "my agents.yaml"] });
+  const here = folder(t, { "agents.yaml": "deployment: acme", ".sluice/start.json": start });
+  const again = "npm start -- --nats-port 4333 --config 'my agents.yaml'";
+  const home = readHome(here);
+  assert.equal(home.start, again);
+  const { todo } = natsTrouble(findNats({}, {}, home), new NatsError("nats_unreachable", "nobody answers"));
+  assert.ok(todo.includes(`\`${again}\``), todo);
+  assert.throws(() => readHome(none, join(here, ".sluice")), { message: new RegExp(`with \`${again}\`$`) });
+  const broken = folder(t, { ".sluice/start.json": '{"arguments":[1]}' });
+  assert.equal(readHome(broken).start, undefined);
+  assert.throws(() => readHome(none, "/none here"), { message: /with `npm start -- --data '\/none here'`$/ });
 });
 
 test("a host tells of which files its deployment was made, and those count, not the folder's", (t) => {

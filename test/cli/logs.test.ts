@@ -9,7 +9,7 @@ import { patternsOf } from "../../cli/logs/cloudwatch.ts";
 import { lineOf } from "../../cli/logs/line.ts";
 import { localLogs } from "../../cli/logs/local.ts";
 import { linesAbout } from "../../cli/logs/task.ts";
-import { LogFile } from "../../infra/local/log-file.ts";
+import { dated, LogFile } from "../../infra/local/log-file.ts";
 import { playAws } from "../support/aws.ts";
 import { until } from "../support/until.ts";
 import { run, start } from "./run.ts";
@@ -106,6 +106,54 @@ test("the lines of one task come together in order of time, with what Lambda say
   assert.equal(records[2]?.requestId, request);
 });
 
+test("a death is shown at its own time, and not at that of the line before it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-logs-death-"));
+  const file = new LogFile(join(folder, "work.log"));
+  const started = dated(`START RequestId: ${request} Version: $LATEST`, START);
+  const died = dated(`ERROR RequestId: ${request} Runtime.ExitError: Runtime exited`, START + 4_000);
+  for (const text of [started, line("work", 1, "a task is taken up", of), died]) file.write(text);
+  file.close();
+  assert.deepEqual(
+    (await linesAbout(localLogs(folder), [TASK], 0).next()).map(({ message, at }) => [message, at - START]),
+    [
+      ["a task is taken up", 1],
+      [`ERROR RequestId: ${request} Runtime.ExitError: Runtime exited`, 4_000],
+    ],
+  );
+  rmSync(folder, { recursive: true });
+});
+
+test("a beginning means the tasks whose ids begin so, with or without task_, and each line then tells whose it is", async () => {
+  const [one, other] = ["task_311f0", "task_311f1"];
+  const both = randomUUID();
+  const subject = `a2a.v1.control.a-b.c-d.${other}.cancel`;
+  write("work", line("work", 1, "one", { taskId: one, function_request_id: both, epoch: 1 }));
+  write("work", line("work", 2, "its child", { taskId: "task_77", messageId: `dlg_${one.slice(5)}_1` }));
+  write("control", line("control", 3, "not taken", { subject }, "WARN"));
+  write("work", line("work", 4, "other", { taskId: other, function_request_id: both }));
+  write("work", dated(`ERROR RequestId: ${both} Runtime exited`, START + 5));
+  const read = async (text: string) => {
+    const { stdout } = await run(["logs", text], { cwd });
+    return stdout
+      .trimEnd()
+      .split("\n")
+      .map((text) => text.split(/ {2,}/).slice(2));
+  };
+  const lines = await read("311f");
+  assert.deepEqual(lines, [
+    ["INFO", "one", `taskId=${one}`, "epoch=1"],
+    ["WARN", "not taken", `taskId=${other}`, `subject=${subject}`],
+    ["INFO", "other", `taskId=${other}`],
+    [`ERROR RequestId: ${both} Runtime exited`, `taskId=${one}`, `taskId=${other}`],
+  ]);
+  assert.deepEqual(await read("task_311f"), lines);
+  // Of one task alone it need not be said.
+  assert.deepEqual(await read("311f0"), [
+    ["INFO", "one", "epoch=1"],
+    [`ERROR RequestId: ${both} Runtime exited`],
+  ]);
+});
+
 test("a task that nobody has logged, and wrong command lines", async () => {
   const none = await run(["logs", "task_none", "--hours", "2"], { cwd });
   assert.equal(none.code, 1);
@@ -175,7 +223,8 @@ test("a stack's lines are found in the log groups that it has made, page by page
   ];
   aws.played.logs[groups[1] ?? ""] = [
     event(5, line("work", 5, "claimed", of)),
-    event(9, `2026-08-01T12:00:00.000Z ${request} Task timed out after 900.00 seconds\n\n`),
+    event(9, `${new Date(START + 7).toISOString()} ${request} Task timed out after 900.00 seconds\n\n`),
+    event(8, `RequestId: ${request} Error: Runtime exited with error: exit status 1\nRuntime.ExitError`),
     event(9, `REPORT RequestId: ${request}`),
   ];
   const deployed = (...args: string[]) =>
@@ -185,11 +234,12 @@ test("a stack's lines are found in the log groups that it has made, page by page
   assert.deepEqual(
     json()
       .map((value) => record.parse(value))
-      .map(({ function: name, message }) => [name, message]),
+      .map(({ function: name, message, at }) => [name, message, Date.parse(at) - START]),
     [
-      ["admit", "a task is accepted"],
-      ["work", "claimed"],
-      ["work", `2026-08-01T12:00:00.000Z ${request} Task timed out after 900.00 seconds`],
+      ["admit", "a task is accepted", 0],
+      ["work", "claimed", 5],
+      ["work", `${request} Task timed out after 900.00 seconds`, 7],
+      ["work", `RequestId: ${request} Error: Runtime exited with error: exit status 1\nRuntime.ExitError`, 8],
     ],
   );
   aws.played.refused.add("FilterLogEvents");

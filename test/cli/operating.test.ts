@@ -88,6 +88,11 @@ describe("a paused agent", () => {
     const agents = await sluiceDo("agents");
     assert.match(agents.stdout, /^support +acme-support +paused; listening/m);
     assert.match(agents.stdout, /^asker +acme-asker +listening/m);
+    const pausedJson = z
+      .array(z.looseObject({ shortId: z.string().optional(), paused: z.unknown().optional() }))
+      .parse((await sluiceDo("agents", "--json")).json())
+      .find(({ shortId }) => shortId === "support")?.paused;
+    z.strictObject({ since: z.iso.datetime(), by: z.string(), refuse: z.literal(false) }).parse(pausedJson);
     const doctor = await sluiceDo("doctor");
     assert.match(doctor.stdout, /^warning {2}agent acme-support: paused since .* by \S+: new tasks wait$/m);
 
@@ -256,6 +261,12 @@ describe("a task that is erased", () => {
 
     assert.equal(await valuesOf(taskId), 0);
     assert.equal(await getObject(sluice.peer.nc, key), null);
+    const { stdout: status } = await sluiceDo("status", taskId);
+    assert.match(status, /^ {2}blob\.bin .* {2}erased$/m);
+    assert.doesNotMatch(status, /sluice artifact/);
+    const artifact = await sluiceDo("artifact", taskId);
+    assert.equal(artifact.code, 1);
+    assert.match(artifact.stderr, /^sluice: artifact "blob\.bin": it was erased; a2a-artifacts keeps a note/);
     const { input: _, ...kept } = before;
     const { erased, ...head } = await headOf(taskId);
     assert.deepEqual(head, kept);

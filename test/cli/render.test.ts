@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { endText, eventLine } from "../../cli/render.ts";
+import { endText, eventLine, labelWidth } from "../../cli/render.ts";
 import { table } from "../../cli/table.ts";
 import { colours } from "../../cli/text.ts";
 import { nearest } from "../../shared/config/nearest.ts";
@@ -29,12 +29,28 @@ test("two spaces at least stand between a state and its text", () => {
     assert.equal(eventLine(event({ state, content: "text" }), plain), line);
 });
 
+test("the texts of a task's events stand below each other, however long a state's name is", () => {
+  const events = [
+    event({ kind: "accepted" }),
+    event({ content: "text" }),
+    event({ state: "TASK_STATE_AUTH_REQUIRED", content: "May I?" }),
+  ];
+  const width = labelWidth(events);
+  assert.deepEqual(
+    events.map((of) => eventLine(of, plain, width)),
+    ["accepted       task_1", "working        text", "auth required  May I?"],
+  );
+  assert.equal(labelWidth([event({})]), "completed".length);
+});
+
 test("an error is not told twice", () => {
   const ended = (state: TaskEvent["state"], code: string, message: string) =>
     endText(event({ state, error: { code, message } }), plain);
   assert.equal(ended("TASK_STATE_CANCELED", "canceled", "cancel requested"), "canceled   cancel requested");
   assert.equal(ended("TASK_STATE_CANCELED", "canceled", "canceled: why"), "canceled   why");
   assert.equal(ended("TASK_STATE_CANCELED", "canceled", ""), "canceled");
+  // As a task that is erased tells it.
+  assert.equal(ended("TASK_STATE_REJECTED", "overloaded", "overloaded"), "rejected   overloaded");
   assert.equal(ended("TASK_STATE_FAILED", "internal", "FatalError: no way"), "failed     internal: no way");
   assert.equal(ended("TASK_STATE_FAILED", "internal", "RangeError: 7"), "failed     internal: RangeError: 7");
 });

@@ -164,9 +164,19 @@ test("a task that is over, and one that was rejected", async () => {
   assert.equal(rejected.code, 0);
   assert.match(
     rejected.stdout,
-    / {2}rejected\n.*\nrejected {3}\d{4}-[^\n]*\n\nno step is stored yet\n\nunknown_skill: /,
+    / {2}rejected\n.*\nrejected {3}\d{4}-[^\n]*\n\nit was rejected before any step\n\nunknown_skill: /,
   );
   assert.equal((await jsonOf(refused.taskId)).state, "TASK_STATE_REJECTED");
+
+  assert.equal((await run(["erase", refused.taskId, "--yes"], { cwd })).code, 0);
+  const { stdout: erased } = await steps(refused.taskId);
+  assert.match(erased, /\nerased [^\n]+\n\nit was rejected before any step\n\nunknown_skill\n$/);
+
+  const head = await store.head(taskId);
+  assert.ok(head);
+  const stepless = `task_${"0".repeat(24)}`;
+  await store.admit({ ...head, taskId: stepless, messageId: "stepless" });
+  assert.match((await steps(stepless)).stdout, /\n\nit has ended without a step\n/);
 });
 
 test("a task that waits for a slot of its agent", async () => {

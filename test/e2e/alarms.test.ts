@@ -261,7 +261,7 @@ test("how the alarms stand is in the data folder", () => {
   const file = join(stage.sluice.dataDir, "alarms.json");
   assert.ok(existsSync(file));
   const { alarms } = z
-    .object({ alarms: z.array(z.object({ name: z.string(), state: z.string(), since: z.number() })) })
+    .object({ alarms: z.array(z.object({ name: z.string(), state: z.string(), since: z.iso.datetime() })) })
     .parse(JSON.parse(readFileSync(file, "utf8")));
   assert.deepEqual(
     alarms.map(({ name, state }) => `${name} ${state}`),

@@ -58,6 +58,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "./sluice ask digest --file report.json": { says: /^completed\nJSON object, 2 levels deep/m },
   "df -h | ./sluice ask digest --file -": { says: DIGESTED },
   './sluice ask adam-lobby-1a2b3c4d "Are you there?"': { code: 2, says: /no agent "adam-lobby-1a2b3c4d"/ },
+  './sluice ask "Front desk" "Are you there?"': { code: 2, says: /no agent "Front desk"/ },
   './sluice ask eve-room --channel room "Are you there?"': {
     add: "--timeout 1",
     code: 124,

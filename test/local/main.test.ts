@@ -7,6 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { startCommand } from "../../cli/start-again.ts";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
 import { freePort } from "../../infra/local/ports.ts";
 import { temporaryFolder } from "./support/assembly.ts";
@@ -88,11 +89,14 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
     new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --data-folder ${run.dataDir}\\n`),
   );
   assert.deepEqual(Object.keys(told.files), ["config", "agentsDir"]);
+  assert.equal(told.outputs.NatsServers, told.nats);
   const processes = processesOf(run.dataDir);
   assert.ok(processes.length >= 2);
   run.child.kill("SIGINT");
   assert.equal(await run.ended(), 0);
   assert.deepEqual(processes.filter(isAlive), []);
+  // How it was started is known when it runs no more.
+  assert.equal(startCommand(USED, true), `npm start -- --data ${USED} --nats-port 0`);
 });
 
 /** An agent that takes its time to be loaded, whom nobody may ask. */

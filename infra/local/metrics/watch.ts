@@ -157,8 +157,9 @@ export class Metrics {
 
   #save(): void {
     const { file, attempt } = this.#options;
+    const alarms = this.status().map(({ since, ...of }) => ({ ...of, since: new Date(since).toISOString() }));
     attempt(() => {
-      writeFileSync(`${file}.next`, `${JSON.stringify({ alarms: this.status() }, null, 2)}\n`);
+      writeFileSync(`${file}.next`, `${JSON.stringify({ alarms }, null, 2)}\n`);
       renameSync(`${file}.next`, file);
     });
   }

@@ -163,3 +163,18 @@ describe("what a worker reads while it leaves", () => {
     return world.control(message, { publisher });
   }
 });
+
+test("each claim logs a line of the task before its handler runs, by which a death is known as the task's", async () => {
+  let logged: unknown[] = [];
+  const hint = await probe.admit(async (step) => {
+    logged = probe.world.log.filter(({ fields }) => fields?.taskId === hint.taskId);
+    return step.run("work", () => "done");
+  });
+  await probe.world.work(hint);
+  const { taskId } = hint;
+  assert.deepEqual(logged.at(-1), {
+    level: "info",
+    message: "a task is taken up",
+    fields: { taskId, to: (await headOf(taskId)).to, epoch: 1 },
+  });
+});

@@ -72,7 +72,9 @@ test("what functions do and say raises the alarms of the template, in the deploy
   assert.ok(!told().includes("ConcurrentExecutions ALARM"));
 
   const file = z.object({
-    alarms: z.array(z.object({ name: z.string(), state: z.string(), description: z.string() })),
+    alarms: z.array(
+      z.object({ name: z.string(), state: z.string(), description: z.string(), since: z.iso.datetime() }),
+    ),
   });
   const { alarms } = file.parse(JSON.parse(readFileSync(join(host.dataDir, "alarms.json"), "utf8")));
   assert.deepEqual(
