@@ -149,7 +149,13 @@ const natsConfig = z.strictObject({
 });
 
 const discovery = z.looseObject({
-  discordGuildId: z.string().optional().describe("The guild's id, as a text."),
+  discordGuildId: z
+    .string()
+    .regex(/^\d{17,20}$/, "expected 17 to 20 digits, in quotation marks")
+    .optional()
+    .describe(
+      "The guild whose members list the agents: its id, as a text. Without it only who knows an agent asks it.",
+    ),
 });
 const remote = z.looseObject({
   name: z.string().min(1).describe("What it is called."),
