@@ -7,6 +7,7 @@ import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
+import { cardsCommand } from "./cards.ts";
 import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
 import { eraseCommand } from "./erase.ts";
@@ -42,6 +43,7 @@ export function program(): Command {
     cancelCommand(),
     artifactCommand(),
     agentsCommand(),
+    cardsCommand(),
     stepsCommand(),
     logsCommand(),
     deadCommand(),

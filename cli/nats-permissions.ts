@@ -4,7 +4,7 @@ import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
 import { loadAgents } from "../shared/config/load-agents.ts";
 import { nearest } from "../shared/config/nearest.ts";
-import { NATS_FUNCTIONS, type NatsGrant, natsGrants } from "../shared/nats/permissions.ts";
+import { NATS_FUNCTIONS, NATS_RESPONSES, type NatsGrant, natsGrants } from "../shared/nats/permissions.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { type Output, processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
@@ -64,8 +64,9 @@ async function natsPermissions(given: Options): Promise<void> {
   const user = [`sluice-${deployment}`, given.agent && chosen[0]?.id, given.function]
     .filter((part) => part !== undefined)
     .join("-");
-  for (const line of given.format === "server" ? serverLines(user, grants) : nscLines(user, grants))
-    out.line(line);
+  const answers = (given.function ?? NATS_RESPONSES.function) === NATS_RESPONSES.function;
+  const lines = given.format === "server" ? serverLines : nscLines;
+  for (const line of lines(user, grants, answers)) out.line(line);
 }
 
 interface Known {
@@ -115,7 +116,7 @@ function subjectsOf(grants: readonly NatsGrant[], kind: NatsGrant["kind"]): stri
 const KINDS = ["publish", "subscribe"] as const;
 
 /** An entry of `users` (NATS docs: Authorization). */
-function serverLines(user: string, grants: readonly NatsGrant[]): string[] {
+function serverLines(user: string, grants: readonly NatsGrant[], answers: boolean): string[] {
   const lists = KINDS.flatMap((kind) => {
     const subjects = subjectsOf(grants, kind).map((subject) => `      ${JSON.stringify(subject)}`);
     // To the server an empty list means everything.
@@ -127,20 +128,23 @@ function serverLines(user: string, grants: readonly NatsGrant[]): string[] {
     `  user: ${JSON.stringify(user)}, password: ${password}`,
     "  permissions {",
     ...lists,
+    ...(answers ? [`    allow_responses: { max: ${max}, expires: ${JSON.stringify(expires)} }`] : []),
     "  }",
     "}",
   ];
 }
 
+const { max, expires } = NATS_RESPONSES;
 const FLAGS = { publish: "pub", subscribe: "sub" } as const;
 
 /** Makes the user in the account that `nsc` works on (NATS docs: nsc). The quotes are the shell's. */
-function nscLines(user: string, grants: readonly NatsGrant[]): string[] {
+function nscLines(user: string, grants: readonly NatsGrant[], answers: boolean): string[] {
   const flags = KINDS.flatMap((kind) => {
     const subjects = subjectsOf(grants, kind);
     if (subjects.length === 0) return [`  --deny-${FLAGS[kind]} '>'`];
     return subjects.map((subject) => `  --allow-${FLAGS[kind]} '${subject}'`);
   });
+  if (answers) flags.push(`  --allow-pub-response=${max}`, `  --response-ttl ${expires}`);
   return [`nsc add user --name '${user}'`, ...flags].map((line, at) =>
     at < flags.length ? `${line} \\` : line,
   );

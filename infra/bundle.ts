@@ -4,7 +4,7 @@ import { build, type Plugin } from "esbuild";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 
 /** The functions of the stack; each is `functions/<name>/handler.ts` exporting `handler`. */
-export const FUNCTION_NAMES = ["bridge", "admit", "control", "events", "work", "sweep"] as const;
+export const FUNCTION_NAMES = ["bridge", "admit", "control", "events", "work", "sweep", "cards"] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 /** The repository's root. */
@@ -71,6 +71,7 @@ export async function bundleFunctions(options: BundleOptions): Promise<Bundles> 
       events: join(outDir, "events"),
       work: join(outDir, "work"),
       sweep: join(outDir, "sweep"),
+      cards: join(outDir, "cards"),
     },
     workFolders: new Map(Array.from(own, (id) => [id, join(outDir, `work-${id}`)])),
     serviceFolder: join(outDir, service.name),

@@ -1,5 +1,6 @@
 import { Stack } from "aws-cdk-lib";
 import type { Construct } from "constructs";
+import { instanceId } from "../shared/cards/instance.ts";
 import type { FunctionName } from "./bundle.ts";
 import type { Parts } from "./parts.ts";
 import type { AgentQueue } from "./queues.ts";
@@ -22,8 +23,14 @@ export function environmentOf(
     CONTROLS_QUEUE_URL: queues.controls.queue.queueUrl,
     EVENTS_QUEUE_URL: queues.events.queue.queueUrl,
   };
+  const shows = { INSTANCE_ID: instanceId(Stack.of(scope).stackName) };
+  const remembers = { TABLE_NAME: parts.storage.table.tableName };
+  const told: Partial<Record<FunctionName, Record<string, string>>> = {
+    bridge: { ...forwards, ...shows },
+    cards: { ...remembers, ...shows },
+  };
   return {
-    ...(name === "bridge" ? forwards : { ...stored(parts), ...hints(scope, parts, own) }),
+    ...(told[name] ?? { ...stored(parts), ...hints(scope, parts, own) }),
     ...(servers !== undefined && { NATS_SERVERS: servers }),
     ...(credentials !== undefined && { NATS_CREDENTIALS: credentials }),
     POWERTOOLS_SERVICE_NAME: name,

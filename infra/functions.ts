@@ -19,6 +19,9 @@ import type { Parts } from "./parts.ts";
 import type { AgentQueue, QueuePair } from "./queues.ts";
 import { BRIDGE_CONCURRENCY, CONSUMPTION, FUNCTION_SIZES, type FunctionSize, QUEUE_NAMES } from "./sizes.ts";
 
+/** What the schedules start (schedules.ts). */
+const SCHEDULED: readonly FunctionName[] = ["bridge", "sweep", "cards"];
+
 /** A work function that one agent has for itself. */
 export interface OwnFunction {
   readonly queue: AgentQueue;
@@ -78,7 +81,7 @@ export class SluiceFunction extends Construct {
       }),
       ...(kind === "bridge" && { reservedConcurrentExecutions: BRIDGE_CONCURRENCY }),
       // The schedule starts the next run anyway; a run of the past is of no use to anybody.
-      ...((kind === "bridge" || kind === "sweep") && { retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
+      ...(SCHEDULED.includes(kind) && { retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
     });
     if (parts.placement !== undefined) this.#keepFromInterfaces(role);
     if (source !== undefined) this.#consume(source);

@@ -37,6 +37,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   },
   work: { table: [...LEAVES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
+  cards: { table: ["GetItem", "UpdateItem"] },
 };
 
 /** What Lambda needs to poll a queue (Lambda Developer Guide, "Create an SQS event source mapping"). */

@@ -13,6 +13,8 @@ export interface FunctionSize {
  * - `admit`, `control` and `events` parse a batch of ten and make a few requests for each: 512 MB. 30 s is twice what
  *   three tries of every request may take (functions/wiring.ts), and their queues' visibility follows from it.
  * - `sweep` does the like, but for as long as a minute: its successor starts then.
+ * - `cards` makes a few requests for each agent, and tries again where NATS is away: shorter than the minute after which
+ *   its successor starts, so that no two are at it.
  * - `bridge` outlives the minute after which its successor starts, so that somebody always listens.
  * - `work` runs the agents' own code, for as long as Lambda allows; more of either is an agent's `function`.
  */
@@ -23,6 +25,7 @@ export const FUNCTION_SIZES: Readonly<Record<FunctionName, FunctionSize>> = {
   events: { memoryMb: 512, timeoutSec: 30 },
   work: { memoryMb: 1024, timeoutSec: 900 },
   sweep: { memoryMb: 512, timeoutSec: 60 },
+  cards: { memoryMb: 256, timeoutSec: 45 },
 };
 
 /** At most two: the one that pulls and its successor. */

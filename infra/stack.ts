@@ -49,6 +49,7 @@ export class SluiceStack extends Stack {
         ? this.#service(bundles)
         : make("bridge", "Forwards NATS messages to the queues");
     const sweep = make("sweep", "Picks up whatever is due and nobody holds");
+    const cards = make("cards", "Shows the agents' cards, and that they live");
     const bridge = this.bridge instanceof SluiceFunction ? [this.bridge] : [];
     this.functions = [
       ...bridge,
@@ -58,8 +59,9 @@ export class SluiceStack extends Stack {
       make("work", "Runs the agents' handlers"),
       ...parts.queues.own.flatMap((queue) => this.#ownWork(queue, functions, bundles)),
       sweep,
+      cards,
     ];
-    new Schedules(this, "Schedules", [...bridge, sweep]);
+    new Schedules(this, "Schedules", [...bridge, sweep, cards]);
     const service = this.bridge instanceof BridgeService ? [this.bridge] : [];
     this.observability = new Observability(this, "Observability", {
       parts,

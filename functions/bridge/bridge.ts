@@ -1,6 +1,7 @@
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import { type ConsumerInfo, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
+import type { OwnCard } from "../../shared/cards/own.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { within } from "../../shared/nats/deadline.ts";
 import {
@@ -12,6 +13,7 @@ import {
   type RuntimeConsumers,
 } from "../../shared/nats/index.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
+import { offerCards } from "./cards.ts";
 import { watchLag } from "./lag.ts";
 import { Lane } from "./lane.ts";
 
@@ -36,6 +38,8 @@ export interface BridgeDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly settings: BridgeSettings;
+  /** The agents' cards, made for the moment of asking. */
+  readonly cards: () => readonly OwnCard[];
   /** Milliseconds that the invocation has left. */
   readonly remainingMs: () => number;
   /** Aborted when that has become less. */
@@ -87,7 +91,8 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
       consumers.flatMap(({ events }) => events ?? []),
     ),
   ];
-  using _ = watchLag(nc, deps, consumers);
+  using _lag = watchLag(nc, deps, consumers);
+  using _cards = offerCards(nc, deps);
   const pulling = Promise.all(lanes.map((each) => each.pull(left)));
   const over = () => within(pulling, Math.max(0, left()));
   await unless(deps.stop, over());

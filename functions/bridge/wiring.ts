@@ -1,4 +1,5 @@
 import { SQSClient } from "@aws-sdk/client-sqs";
+import { ownCards } from "../../shared/cards/own.ts";
 import { readBundled } from "../../shared/config/bundled.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
@@ -22,11 +23,15 @@ export interface BridgeWiring extends Omit<BridgeDeps, "remainingMs" | "telemetr
  */
 export function wireBridge(deployment: unknown): BridgeWiring {
   const config = readBundled(deployment);
-  const env = readEnv(["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL"], process.env);
+  const env = readEnv(
+    ["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL", "INSTANCE_ID"],
+    process.env,
+  );
+  const access = natsAccess(config, process.env);
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
   const link = new NatsLink({
-    ...natsAccess(config, process.env),
+    ...access,
     name: clientName(config.deployment, "bridge"),
   });
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));
@@ -39,6 +44,9 @@ export function wireBridge(deployment: unknown): BridgeWiring {
     }),
     telemetry,
     timing,
+    // What is withheld is told by the function `cards`.
+    cards: () =>
+      ownCards(config, { servers: access.servers, instance: env.INSTANCE_ID, now: Date.now() }).cards,
     settings: {
       runtimes: config.agents.map(({ runtime, policy }) => ({
         runtime,

@@ -7,6 +7,7 @@ import {
   Stats,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
+import { STALE_AFTER_MS } from "../../shared/cards/record.ts";
 import type { SluiceFunction } from "../functions.ts";
 import type { Parts } from "../parts.ts";
 import type { QueuePair } from "../queues.ts";
@@ -22,6 +23,7 @@ export const RUNBOOKS = [
   "bridge-silent",
   "bridge-deaf",
   "no-results",
+  "cards-stale",
   "function-errors",
   "function-throttles",
   "function-duration",
@@ -69,6 +71,7 @@ export function alarmSpecs(
     }),
     ...bridgeAlarms(own),
     ...outcomeAlarms(own),
+    cardsAlarm(own),
     ...functions.flatMap(functionAlarms),
     tableAlarm(parts),
   ];
@@ -181,6 +184,18 @@ function outcomeAlarms(own: OwnMetrics): AlarmSpec[] {
       datapoints: [4, 4],
     },
   ];
+}
+
+function cardsAlarm(own: OwnMetrics): AlarmSpec {
+  return {
+    id: "cards-stale",
+    runbook: "cards-stale",
+    says: "For ten minutes a card of ours was older than 90 seconds, or none was put at all: peers take its agent for gone.",
+    metric: own.of("cards", "CardAge"),
+    threshold: STALE_AFTER_MS,
+    datapoints: [10, 10],
+    missing: TreatMissingData.BREACHING,
+  };
 }
 
 function functionAlarms({ node, kind, function: lambda, size }: SluiceFunction): AlarmSpec[] {

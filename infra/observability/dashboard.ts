@@ -172,6 +172,14 @@ function machinery(own: OwnMetrics, { storage }: Parts, functions: readonly Slui
         storage.table.metricConsumedWriteCapacityUnits({ period: MINUTE, label: "write" }),
       ]),
     ],
+    [
+      graph("Age of our cards", [own.of("cards", "CardAge")]),
+      graph("Cards not put, withheld, another's", [
+        own.of("cards", "CardsFailed"),
+        own.of("cards", "CardsWithheld"),
+        own.of("cards", "CardsForeign"),
+      ]),
+    ],
   ];
 }
 

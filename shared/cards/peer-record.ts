@@ -1,4 +1,4 @@
-import { isSafeAgentId } from "../wire/ids.ts";
+import { blankedIn, agentId as validId } from "../wire/ids.ts";
 import { readJson } from "../wire/json.ts";
 import { failed, given, optional, optionalText, type Reading } from "../wire/reading.ts";
 import { NS_PER_MS, parseTime } from "../wire/time.ts";
@@ -104,7 +104,8 @@ export function readPeerRecord(key: string, bytes: Uint8Array, at: number): Read
   const agentId = parsed.data.agentId ?? card.name;
   if (agentId !== key) return failed("record.agentId: expected the key under which the record lies");
   if ((card.name ?? agentId) !== agentId) return failed("record.card.name: expected the agentId");
-  if (!isSafeAgentId(agentId)) return failed("record.agentId: expected an id that every peer takes");
+  if (!validId.safeParse(agentId).success || blankedIn(agentId) !== undefined)
+    return failed("record.agentId: expected an id that every peer takes");
   return {
     ok: true,
     value: {

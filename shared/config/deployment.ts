@@ -151,7 +151,13 @@ const natsConfig = z.strictObject({
 });
 
 const discovery = z.looseObject({
-  discordGuildId: z.string().optional().describe("The guild's id, as a text."),
+  discordGuildId: z
+    .string()
+    .regex(/^\d{17,20}$/, "expected 17 to 20 digits, in quotation marks")
+    .optional()
+    .describe(
+      "The guild whose members list the agents: its id, as a text. Without it only who knows an agent asks it.",
+    ),
 });
 
 /** What is said of others, in file and bundle alike. */

@@ -15,6 +15,7 @@ const variables = {
   TASKS_QUEUE_URL: z.url(),
   CONTROLS_QUEUE_URL: z.url(),
   EVENTS_QUEUE_URL: z.url(),
+  INSTANCE_ID: z.string().check(z.minLength(1)),
 };
 export type VariableName = keyof typeof variables;
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
-import { isSafeAgentId, runtimeAgentId } from "../wire/ids.ts";
+import { agentId, blankedIn, runtimeAgentId } from "../wire/ids.ts";
 import { type AgentFunction, agentFunction, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import { type AgentPolicy, agentPolicy, type HostedAgent, policyFields } from "./deployment.ts";
@@ -136,7 +136,8 @@ function deadName(id: string): Finding {
 function runtimeOf(deployment: string, id: string): string | undefined {
   try {
     const runtime = runtimeAgentId(deployment, id, `${deployment}\0${id}`);
-    return isSafeAgentId(runtime) ? runtime : undefined;
+    // The agent's own name is on its card as well, though the id on NATS may only hold a digest of it.
+    return blankedIn(runtime) === undefined && blankedIn(id) === undefined ? runtime : undefined;
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
@@ -144,8 +145,14 @@ function runtimeOf(deployment: string, id: string): string | undefined {
 }
 
 function unsafeId(deployment: string, id: string): Finding {
+  const name = `${deployment}-${id}`;
+  const blanked = blankedIn(name) ?? blankedIn(id);
+  const why =
+    blanked === undefined
+      ? (agentId.safeParse(name).error?.issues[0]?.message ?? "no stable id comes of it")
+      : `peers blank ${blanked} in cards`;
   return {
     path: [],
-    message: `expected a deployment and an agent whose names make an id that peers accept, got ${deployment}-${id} (docs/wire.md, agent id)`,
+    message: `expected a deployment and an agent whose names make an id that peers accept, got ${name}: ${why} (docs/wire.md, agent id)`,
   };
 }

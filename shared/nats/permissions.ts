@@ -1,5 +1,5 @@
 /** The functions that speak NATS. */
-export const NATS_FUNCTIONS = ["bridge", "admit", "control", "events", "work", "sweep"] as const;
+export const NATS_FUNCTIONS = ["bridge", "admit", "control", "events", "work", "sweep", "cards"] as const;
 export type NatsFunction = (typeof NATS_FUNCTIONS)[number];
 
 /** What functions may do on NATS. */
@@ -96,6 +96,14 @@ export const NATS_PERMISSIONS: readonly NatsPermission[] = [
   publish("$JS.API.STREAM.MSG.GET.OBJ_a2a-artifacts", ARTIFACT_KEEPERS, "artifacts"),
   publish("$JS.API.STREAM.PURGE.OBJ_a2a-artifacts", ARTIFACT_KEEPERS, "an artifact that was written in part"),
   publish("$O.a2a-artifacts.>", ARTIFACT_KEEPERS, "to write artifacts"),
+  publish("$JS.API.STREAM.INFO.KV_A2A_PEERS", ["cards"], "whether the bucket of cards is there"),
+  publish(
+    "$JS.API.DIRECT.GET.KV_A2A_PEERS.$KV.A2A_PEERS.<runtime>",
+    ["cards"],
+    "the agents' own cards as they are",
+  ),
+  publish("$KV.A2A_PEERS.<runtime>", ["bridge", "cards"], "to put them again; to take one away"),
+  publish("a2a.v1.heartbeat.<runtime>.>", ["cards"], "signs of life"),
   publish(
     "$JS.API.CONSUMER.CREATE.OBJ_a2a-artifacts.>",
     ["work"],
@@ -115,7 +123,19 @@ export const NATS_PERMISSIONS: readonly NatsPermission[] = [
     functions: ["work"],
     why: "news of the task that runs",
   },
+  {
+    kind: "subscribe",
+    subject: "a2a.v1.card.discover",
+    functions: ["bridge"],
+    why: "questions for the agents' cards",
+  },
 ];
+
+/**
+ * What lets the bridge answer whoever asks for cards, on an inbox that nobody knows before: how many messages a question
+ * may be answered by, one an agent, and for how long (NATS docs: Authorization, allow_responses).
+ */
+export const NATS_RESPONSES = { function: "bridge", max: 100, expires: "10s" } as const;
 
 /** Whose permissions are asked for. */
 export interface PermissionsOf {

@@ -43,7 +43,7 @@ export const LOG_FIELDS = {
   redriven: "whether it was sent back from the dead letters",
   receives: "how often SQS has",
   nakMs: "after how many milliseconds it comes again",
-  reason: "why it was terminated",
+  reason: "why it was terminated, or a card withheld",
   sqsMessageId: "the record of a batch that has failed",
   queueUrl: "the queue that cannot be measured",
   forwarded: "messages that a run of the bridge has put on the queues",

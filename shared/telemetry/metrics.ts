@@ -157,6 +157,24 @@ export const METRICS = {
   TasksDue: { ...count, dimensions: NONE, meaning: "due tasks that a run of `sweep` looked at" },
   TasksOffered: { ...count, dimensions: NONE, meaning: "of those, the ones offered to the workers" },
   SweepFailures: { ...count, dimensions: NONE, meaning: "due tasks that could not be attended to" },
+  // Cards.
+  CardAge: {
+    ...time,
+    dimensions: NONE,
+    meaning:
+      "how old the oldest of our cards was when a run of `cards` came to put it again, in the deployment's own time; one that was not there, or cannot be put, counts as 180 s old",
+  },
+  CardsFailed: { ...count, dimensions: NONE, meaning: "cards that a run of `cards` could not put" },
+  CardsWithheld: {
+    ...count,
+    dimensions: NONE,
+    meaning: "cards that were not put, since some reader would refuse them",
+  },
+  CardsForeign: {
+    ...count,
+    dimensions: NONE,
+    meaning: "cards under our agents' ids that another stack, or somebody else, had put",
+  },
   RuntimesWithoutConsumers: {
     ...count,
     dimensions: NONE,

@@ -82,15 +82,15 @@ export function runtimeAgentId(bot: string, alias: string, stableKey: string): s
 }
 
 /**
- * Whether an id is valid and also survives the sanitizer that existing peers apply to cards: they blank certain
- * words and long numbers, and a card whose name was blanked is invalid to them (docs/wire.md §2).
+ * What existing peers blank wherever it stands in a card: words that secrets are called by, with the folding of Unicode
+ * that their patterns have, and numbers that may be the ids of persons (docs/cards.md, what peers blank).
  */
-export function isSafeAgentId(id: string): boolean {
-  return (
-    agentId.safeParse(id).success &&
-    !/token|secret|password|api[_-]?key|credential/i.test(id) &&
-    !/\b\d{17,20}\b/.test(id)
-  );
+export const BLANKED_WORDS = /token|secret|password|api[_-]?key|credential|mcp\.json/giu;
+export const BLANKED_NUMBERS = /\b\d{17,20}\b/g;
+
+/** The first part of an id that peers would blank, if there is one: a card with such an id is invalid to them. */
+export function blankedIn(id: string): string | undefined {
+  return (id.match(BLANKED_WORDS) ?? id.match(BLANKED_NUMBERS))?.[0];
 }
 
 function slugOf(raw: string): string {

@@ -21,7 +21,7 @@ export {
 export {
   agentId,
   artifactId,
-  isSafeAgentId,
+  blankedIn,
   messageId,
   runtimeAgentId,
   runtimeAlias,

@@ -39,7 +39,7 @@ describe("under AWS's runtime interface client", { skip }, () => {
   after(() => rmSync(folder, { recursive: true }));
 
   test("every function handles its events", () => {
-    const names = ["admit", "bridge", "control", "events", "sweep", "work", "work-narrow"];
+    const names = ["admit", "bridge", "cards", "control", "events", "sweep", "work", "work-narrow"];
     assert.deepEqual([...theirs.ended.keys()].toSorted(), names);
     for (const [name, well] of theirs.ended) assert.ok(well > 0, name);
   });

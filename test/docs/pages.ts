@@ -73,6 +73,7 @@ const CPU_UNITS = 1_024;
 const STARTED: Readonly<Record<string, string>> = {
   bridge: `each minute, at most ${BRIDGE_CONCURRENCY} at once, so that a new run takes over from the old; as a service it has ${cpu / CPU_UNITS} of a CPU and ${serviceMb} MB`,
   sweep: "each minute",
+  cards: "each minute",
 };
 
 function functionTable(): Table {

@@ -12,6 +12,7 @@ const OURS: Readonly<Record<FunctionVariable, string>> = {
   TASKS_QUEUE_URL: "Where tasks are forwarded to.",
   CONTROLS_QUEUE_URL: "Where controls are forwarded to.",
   EVENTS_QUEUE_URL: "Where events of delegated tasks are forwarded to.",
+  INSTANCE_ID: "Which stack it is of, as cards and heartbeats tell.",
   WORK_QUEUE_URL: "Where hints go that a task may be claimed. A work function of an agent's own has none.",
   WORK_QUEUE_URLS:
     "As a JSON object by runtime, the queues of agents with a `function`; only its own in such a function.",

@@ -246,7 +246,10 @@ test("a queue that refuses, a stream that is full, and a bridge that is started 
 test("NATS is gone", () =>
   alarms.meets({
     raises: ["bridge-silent"],
-    consequences: ["function-errors-bridge", "function-errors-sweep"],
+    consequences: [
+      ...["function-errors-bridge", "function-errors-sweep", "function-errors-cards"],
+      ...["function-duration-cards", "cards-stale"],
+    ],
     async begin() {
       alarms.listening = false;
       await stage.sluice.nats.kill();

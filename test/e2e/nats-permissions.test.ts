@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
+import * as z from "zod";
 import { ROOT } from "../../infra/bundle.ts";
 import { type Host, startHost } from "../../infra/local/host.ts";
+import { ensurePeersBucket } from "../../shared/cards/bucket.ts";
 import { natsMessenger } from "../../shared/events/messenger.ts";
 import {
   ARTIFACTS_BUCKET,
@@ -26,6 +28,7 @@ import {
   grantsBy,
   NATS_FUNCTIONS,
   NATS_PERMISSIONS,
+  NATS_RESPONSES,
   type NatsFunction,
   type NatsGrant,
   natsGrants,
@@ -50,7 +53,7 @@ let host: Host;
 
 before(async () => {
   const users = NATS_FUNCTIONS.flatMap((name) => [
-    { user: name, password: name, permissions: permissions(grantsOf(name)) },
+    { user: name, password: name, permissions: { ...permissions(grantsOf(name)), ...responses(name) } },
     ...linesOf(name).map((_, at) => ({
       user: lackingUser(name, at),
       password: name,
@@ -70,6 +73,7 @@ before(async () => {
   peer = await Peer.connect(nats.url, SENDER);
   await ensureStreams(await jetstreamManager(peer.nc));
   await putObject(peer.nc, object("first", "x"));
+  await ensurePeersBucket(peer.nc);
   host = await startHost({
     dataDir: join(folder, "data"),
     assemblyDir: await testAssembly(),
@@ -85,6 +89,12 @@ after(async () => {
   await nats.stop();
   rmSync(folder, { recursive: true });
 });
+
+/** What the bridge is allowed for its answers. */
+function responses(name: NatsFunction) {
+  const { function: answers, max, expires } = NATS_RESPONSES;
+  return name === answers ? { allow_responses: { max, expires } } : {};
+}
 
 function grantsOf(name: NatsFunction): NatsGrant[] {
   return natsGrants(of(name));
@@ -193,6 +203,7 @@ const SETTLES: Readonly<Record<NatsFunction, readonly string[]>> = {
   events: ["EVENTS"],
   work: [],
   sweep: [],
+  cards: [],
 };
 const TELLS_EVENTS: readonly NatsFunction[] = ["admit", "control", "work", "sweep"];
 const CANCELS: readonly NatsFunction[] = ["control", "events", "work", "sweep"];
@@ -206,7 +217,7 @@ const RARELY: Readonly<Record<string, (nc: NatsConnection, name: NatsFunction) =
       await ack(nc, `$JS.ACK.A2A_${of}.a2a_${of.toLowerCase()}_acme-boss.1.1.1.1.0`, 200);
   },
   async reads(nc, name) {
-    if (name === "bridge") return;
+    if (name === "bridge" || name === "cards") return;
     const jsm = await jetstreamManager(nc, { checkAPI: false });
     for (const of of SETTLES[name]) await readBySeq(jsm, `A2A_${of}`, 1);
     await readLastOn(jsm, "A2A_EVENTS", "a2a.v1.event.acme-boss.x.y.*");
@@ -236,6 +247,24 @@ const RARELY: Readonly<Record<string, (nc: NatsConnection, name: NatsFunction) =
 function digestOf(bytes: Uint8Array): string {
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
+
+test("cards are shown, renewed and told, and signs of life are given", async () => {
+  const seen = (name: NatsFunction) => witness.seen.get(clientName("acme", name))?.published ?? new Set();
+  const runtimes = AGENTS.map(({ runtime }) => runtime);
+  for (const runtime of runtimes) {
+    await until(`the card of ${runtime}`, () => seen("cards").has(`$KV.A2A_PEERS.${runtime}`));
+    await until("it is renewed", () => seen("bridge").has(`$KV.A2A_PEERS.${runtime}`));
+  }
+  const told = new Set<string>();
+  await until("they are told", async () => {
+    const answers = await peer.nc.requestMany("a2a.v1.card.discover", "peer-card-request", { maxWait: 500 });
+    for await (const answer of answers)
+      told.add(z.object({ agentId: z.string() }).parse(answer.json()).agentId);
+    return told.size === runtimes.length;
+  });
+  assert.deepEqual([...told].toSorted(), runtimes.toSorted());
+  assert.deepEqual(refusals(), []);
+});
 
 test("so does what they do only rarely, and none of their permissions is without use", async () => {
   for (const name of NATS_FUNCTIONS) {
@@ -284,6 +313,20 @@ function covers(pattern: string, subject: string): boolean {
     );
   return parts.length === of.length && parts.every((part, i) => part === "*" || part === of[i]);
 }
+
+test("cards are written for our own agents alone, and by who shows them", async () => {
+  for (const [name, key] of [
+    ["cards", "bob-lobby"],
+    ["bridge", "bob-lobby"],
+    ["work", "acme-boss"],
+  ] as const) {
+    const nc = await as(name);
+    const before = refusals().length;
+    nc.publish(`$KV.A2A_PEERS.${key}`, "{}");
+    await until("it is refused", () => refusals().length > before);
+    await nc.close();
+  }
+});
 
 test("a function can neither speak as another agent nor hear what others are answered", async () => {
   const nc = await as("admit");

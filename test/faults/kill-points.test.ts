@@ -57,13 +57,16 @@ before(async () => {
 });
 after(() => stage.stop());
 
-test("streams, consumers and pulls come into being although each kills the function that asks first", async () => {
+test("streams, consumers, pulls and cards come into being although each kills the function that asks first", async () => {
   const { taskId } = await stage.step();
   await stage.over(taskId);
   await until("everything early has killed twice", () => [...early.values()].every((kills) => kills === 2), {
     seen: () => Object.fromEntries(early),
   });
-  assert.deepEqual([...early.keys()].sort(), ["nats create consumer", "nats create stream", "nats pull"]);
+  assert.deepEqual([...early.keys()].sort(), [
+    ...["dynamodb UpdateItem cards", "nats card", "nats create consumer", "nats create stream"],
+    ...["nats heartbeat", "nats pull"],
+  ]);
 });
 
 for (const when of ["before", "after"] as const)

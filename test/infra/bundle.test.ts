@@ -30,6 +30,7 @@ const ENVIRONMENT = {
   CONTROLS_QUEUE_URL: "http://127.0.0.1:1/0/controls",
   EVENTS_QUEUE_URL: "http://127.0.0.1:1/0/events",
   WORK_QUEUE_URL: "http://127.0.0.1:1/0/work",
+  INSTANCE_ID: "instance",
   POWERTOOLS_SERVICE_NAME: "test",
   POWERTOOLS_METRICS_NAMESPACE: "Sluice",
   AWS_REGION: "us-east-1",

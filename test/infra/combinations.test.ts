@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
 import * as z from "zod";
+import { FUNCTION_NAMES } from "../../infra/bundle.ts";
 import { type Resource, resources, stackWith } from "./support/stack.ts";
 
 /**
@@ -36,12 +37,14 @@ for (const bridge of BRIDGES)
         holdsOfEachForm(template);
         keepsData(template, keepData);
         assert.equal(resources(template, "AWS::ECS::Service").length, bridge === "fargate" ? 1 : 0);
-        assert.equal(resources(template, "AWS::Lambda::Function").length, bridge === "fargate" ? 6 : 7);
+        // One agent has its own; the bridge as a service is none.
+        const count = FUNCTION_NAMES.length + (bridge === "fargate" ? 0 : 1);
+        assert.equal(resources(template, "AWS::Lambda::Function").length, count);
         for (const { Properties } of resources(template, "AWS::Lambda::Function"))
           assert.equal(Properties.VpcConfig !== undefined, placed !== undefined);
         // The function's own code has no business with network interfaces.
         const kept = resources(template, "AWS::IAM::Policy").filter(deniesInterfaces);
-        assert.equal(kept.length, placed === undefined ? 0 : bridge === "fargate" ? 6 : 7);
+        assert.equal(kept.length, placed === undefined ? 0 : count);
       });
     }
 

@@ -40,7 +40,7 @@ function synthesized(options: Parameters<typeof stackWith>[0]) {
 /** What a program runs, below `functions/`. */
 function entryOf({ id }: Program): string {
   if (id.startsWith("bridgeTask")) return "bridge/service.ts";
-  const [kind = ""] = /^(bridge|admit|control|events|work|sweep)/.exec(id) ?? [];
+  const [kind = ""] = /^(bridge|admit|control|events|work|sweep|cards)/.exec(id) ?? [];
   return `${kind}/handler.ts`;
 }
 

@@ -40,7 +40,7 @@ test("each queue, each function and each agent's own is watched; a bridge as a s
   for (const queue of ["tasks", "controls", "events", "work"])
     for (const kind of ["dead-letters", "queue-age"])
       assert.ok(usual.includes(`sluice-acme-${kind}-${queue}`));
-  for (const name of ["bridge", "admit", "control", "events", "work", "sweep"])
+  for (const name of ["bridge", "admit", "control", "events", "work", "sweep", "cards"])
     for (const kind of ["errors", "throttles", "duration"])
       assert.equal(
         usual.includes(`sluice-acme-function-${kind}-${name}`),
@@ -74,7 +74,7 @@ test("a stage has its own dashboard, alarms, queries and metrics", () => {
   assert.doesNotMatch(body, /Sluice\/sluice-acme[^-]/);
   for (const { Properties } of resources(template, "AWS::Logs::QueryDefinition")) {
     assert.match(String(Properties.Name), /^sluice-acme--dev\//);
-    assert.equal(z.array(z.unknown()).parse(Properties.LogGroupNames).length, 6);
+    assert.equal(z.array(z.unknown()).parse(Properties.LogGroupNames).length, 7);
   }
 });
 

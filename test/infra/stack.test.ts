@@ -163,12 +163,13 @@ test("queues are consumed with bounded concurrency and partial failures", () => 
 const COMMON = ["LOG_LEVEL", "NODE_OPTIONS", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"];
 const STORED = ["BUCKET_NAME", "TABLE_NAME"];
 const ENVIRONMENT: Readonly<Record<FunctionName, readonly string[]>> = {
-  bridge: ["CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL", "TASKS_QUEUE_URL"],
+  bridge: ["CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL", "INSTANCE_ID", "TASKS_QUEUE_URL"],
   admit: [...STORED, "WORK_QUEUE_URL"],
   control: [...STORED, "WORK_QUEUE_URL"],
   events: [...STORED, "WORK_QUEUE_URL"],
   work: [...STORED, "WORK_QUEUE_URL"],
   sweep: [...STORED, "WORK_QUEUE_URL"],
+  cards: ["INSTANCE_ID", "TABLE_NAME"],
 };
 
 for (const name of FUNCTION_NAMES)
@@ -193,9 +194,9 @@ test("every function has a log group of its own that forgets", () => {
     assert.match(JSON.stringify(Properties.LoggingConfig), /^\{"LogGroup":\{"Ref":"\w+Logs\w+"\}\}$/);
 });
 
-test("bridge and sweep start each minute, and a start that failed is not repeated", () => {
+test("bridge, sweep and cards start each minute, and a start that failed is not repeated", () => {
   const rules = resources("AWS::Events::Rule");
-  assert.equal(rules.length, 2);
+  assert.equal(rules.length, 3);
   for (const { Properties } of rules) assert.equal(Properties.ScheduleExpression, "rate(1 minute)");
   for (const { Properties } of resources("AWS::Lambda::EventInvokeConfig"))
     assert.equal(Properties.MaximumRetryAttempts, 0);
@@ -223,6 +224,7 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   ],
   work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
   sweep: [...LEAVES, "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
+  cards: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
 };
 for (const name of FUNCTION_NAMES)
   test(`the function ${name} may do what it does and nothing else`, () => {

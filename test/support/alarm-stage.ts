@@ -83,7 +83,7 @@ export class AlarmStage {
     await until(what, () => this.samples(name, dimensions, namespace) > 0, { seen: () => this.#errors });
   }
 
-  /** A minute passes, in which the bridge is heard as often as it must be. */
+  /** A minute passes, in which the bridge and the cards are heard as often as they must be. */
   async minute(): Promise<void> {
     const { metrics } = this.stage.sluice.host;
     if (this.listening)
@@ -91,6 +91,8 @@ export class AlarmStage {
         "the bridge tells something",
         () => this.samples("MessagesPending", { service: "bridge" }, NAMESPACE, 4) > 0,
       );
+    if (this.listening)
+      await until("the cards are put", () => this.samples("CardAge", { service: "cards" }, NAMESPACE, 9) > 0);
     metrics.look();
     this.#clock.now += MINUTE_MS;
     metrics.judge();

@@ -37,8 +37,11 @@ export function ofPart(passed: readonly Passed[], part: "dynamodb" | "sqs" | "s3
   return passed.filter(({ kind }) => kind.startsWith(`${part} `));
 }
 
-/** What the bridge does whether there are tasks or not. */
-const IDLE = new Set(["nats pull", "nats create stream", "nats create consumer"]);
+/** What the bridge and `cards` do whether there are tasks or not. */
+const IDLE = new Set([
+  ...["nats pull", "nats create stream", "nats create consumer"],
+  ...["nats card", "nats heartbeat"],
+]);
 
 /** Counts what the functions ask of DynamoDB, SQS, S3 and NATS, reads included, on its way. */
 export class Meter {
@@ -115,7 +118,7 @@ export class Meter {
       target,
       taskOfAck: () => undefined,
       reads: (subject) => {
-        if (READS.test(subject)) note("nats read", subject);
+        if (READS.test(subject) && !OF_CARDS.test(subject)) note("nats read", subject);
       },
       pointOf: ({ kind }, { body, subject }) => {
         note(kind, subject);
@@ -131,6 +134,8 @@ export class Meter {
 
 /** Reads of messages (NATS docs: "JetStream wire API reference"); what clients ask about streams is none. */
 const READS = /^\$JS\.API\.(DIRECT\.GET|STREAM\.MSG\.GET)\./;
+
+const OF_CARDS = /\.KV_A2A_PEERS(\.|$)/;
 
 /** The same request, to be answered with what it costs (DynamoDB API: ReturnConsumedCapacity). */
 function askingForUnits(body: Buffer): Buffer {

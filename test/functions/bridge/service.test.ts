@@ -91,6 +91,7 @@ async function start(): Promise<Service> {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       TASKS_QUEUE_URL: queueUrl("tasks"),
+      INSTANCE_ID: "sluice-acme",
       CONTROLS_QUEUE_URL: queueUrl("controls"),
       EVENTS_QUEUE_URL: queueUrl("events"),
       POWERTOOLS_SERVICE_NAME: "bridge",

@@ -22,11 +22,11 @@ function bundle(name: string): string {
 }
 
 function bundles(own: readonly string[]): Omit<Bundles, "inputs"> {
-  const [bridge, admit, control, events, work, sweep] = FUNCTION_NAMES.map(bundle);
+  const [bridge, admit, control, events, work, sweep, cards] = FUNCTION_NAMES.map(bundle);
   return {
     folders: z
       .record(z.enum(FUNCTION_NAMES), z.string())
-      .parse({ bridge, admit, control, events, work, sweep }),
+      .parse({ bridge, admit, control, events, work, sweep, cards }),
     workFolders: new Map(own.map((id) => [id, bundle(`work-${id}`)])),
     serviceFolder: bundle("bridge-service"),
   };

@@ -59,6 +59,7 @@ function dynamoWrite(operation: string | undefined, body: Buffer): Write | undef
 }
 
 function headWrite(operation: string, { Key, UpdateExpression }: z.infer<typeof checked>): Write {
+  if (Key.pk.S === "cards") return { kind: `dynamodb ${operation} cards`, tasks: [], acks: [] };
   const change = UpdateExpression === undefined ? "check" : changeOf(UpdateExpression);
   const write = { kind: `dynamodb ${operation} ${change}`, tasks: [Key.pk.S], acks: [] };
   return change === "claim" ? { ...write, claims: Key.pk.S } : write;

@@ -36,10 +36,12 @@ export function natsWrite(
     };
   }
   if (subject.startsWith("$JS.")) return undefined;
-  const object = /^\$(O|KV)\.([^.]+)\.([CM])?/.exec(subject);
+  const object = /^\$O\.([^.]+)\.([CM])?/.exec(subject);
   if (object !== null)
-    return { kind: `nats object ${object[3] === "M" ? "info" : "chunk"}`, task: undefined, answered: true };
+    return { kind: `nats object ${object[2] === "M" ? "info" : "chunk"}`, task: undefined, answered: true };
+  if (subject.startsWith("$KV.A2A_PEERS.")) return { kind: "nats card", task: undefined, answered: true };
   const parsed = parseSubject(subject);
+  if (parsed?.kind === "heartbeat") return { kind: "nats heartbeat", task: undefined, answered: false };
   if (parsed?.kind === "event")
     return { kind: `nats publish ${subject.split(".").at(-1)}`, task: parsed.taskKey, answered: true };
   // The task is that of its executor, whoever has handed it on.

@@ -1,0 +1,128 @@
+import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { Command } from "commander";
+import * as z from "zod";
+import { openPeersBucket, type StoredCard } from "../shared/cards/bucket.ts";
+import { STALE_AFTER_MS } from "../shared/cards/record.ts";
+import { recordFaults } from "../shared/cards/validate.ts";
+import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
+import { ConfigError } from "../shared/config/config-error.ts";
+import type { HostedAgent } from "../shared/config/deployment.ts";
+import { loadAgents } from "../shared/config/load-agents.ts";
+import { CliError, EXIT } from "./errors.ts";
+import type { Home } from "./home.ts";
+import { common, stack, withCommon } from "./options.ts";
+import type { Output } from "./output.ts";
+import { inSession } from "./session.ts";
+import { table } from "./table.ts";
+import { cleanLine } from "./text.ts";
+
+/** What is shown of a card's faults and skills, in characters. */
+const MAX_SHOWN = 1_000;
+
+const options = common.extend({ stack: z.string().optional() });
+
+export function cardsCommand(): Command {
+  return withCommon(new Command("cards"))
+    .description("show our agents' cards as peers find them, and what is wrong with them")
+    .option("--stack <name>", "a deployed stack, on whose NATS to look", stack)
+    .action(async (given: unknown) => {
+      process.exitCode = await inSession(options.parse(given), ({ nc, home, out }) => cards(nc, home, out));
+    });
+}
+
+async function cards(nc: NatsConnection, home: Home, out: Output): Promise<number> {
+  const agents = await ownAgents(home);
+  const bucket = await openPeersBucket(nc);
+  const found = await Promise.all(
+    agents.map(async (agent) => look(agent, await bucket.get(agent.runtime).catch(unlessThereIsNone))),
+  );
+  for (const card of found) out.record(card);
+  if (found.length === 0) out.line(`no agents in ${home.agentsDir}`);
+  else
+    for (const line of table(["AGENT", "CARD", "STATE", "AGE", "SKILLS"], found.map(rowOf), out.width))
+      out.line(line);
+  for (const { runtime, faults } of found)
+    for (const fault of faults) out.line(`${runtime}: ${cleanLine(fault, MAX_SHOWN)}`);
+  return found.some(({ state }) => WRONG.has(state)) ? EXIT.failed : EXIT.ok;
+}
+
+/** Our agents as their files have them. */
+async function ownAgents({ config, agentsDir, agents }: Home): Promise<readonly HostedAgent[]> {
+  if (agents.length === 0) return [];
+  try {
+    return readAgentsYaml(config, await loadAgents(agentsDir)).deployment.agents;
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw new CliError(EXIT.usage, cause.message, { cause });
+    throw cause;
+  }
+}
+
+/** Without a bucket nobody has a card. */
+function unlessThereIsNone(error: unknown): undefined {
+  if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return undefined;
+  throw error;
+}
+
+/** How a card is: `hidden` without one by its operator's will, `left` with one against it. */
+type State = "valid" | "invalid" | "stale" | "missing" | "hidden" | "left";
+const WRONG: ReadonlySet<State> = new Set(["invalid", "stale", "missing", "left"]);
+const WORDS: Readonly<Record<State, string>> = {
+  valid: "valid",
+  invalid: "invalid: some reader refuses it, and perhaps all behind it",
+  stale: "stale",
+  missing: "missing",
+  hidden: "none: not discoverable",
+  left: "left over: not discoverable",
+};
+
+interface Look {
+  readonly agent: string;
+  readonly runtime: string;
+  readonly state: State;
+  /** How old the card is, in milliseconds. */
+  readonly ageMs: number | null;
+  readonly faults: readonly string[];
+  /** The card as JSON, if it is any. */
+  readonly record: unknown;
+}
+
+const times = z.looseObject({ expiresAt: z.string().optional().catch(undefined) });
+const skills = z.looseObject({
+  card: z.looseObject({ skills: z.array(z.looseObject({ id: z.string() })) }),
+});
+
+function look({ id: agent, runtime, policy }: HostedAgent, stored: StoredCard | undefined): Look {
+  if (stored === undefined) {
+    const state = policy.discoverable ? "missing" : "hidden";
+    return { agent, runtime, state, ageMs: null, faults: [], record: null };
+  }
+  const now = Date.now();
+  const ageMs = Math.max(0, now - stored.at);
+  const faults = recordFaults(runtime, stored.bytes);
+  const record = parsed(stored.bytes);
+  const { expiresAt } = times.safeParse(record).data ?? {};
+  const isOver = expiresAt !== undefined && Date.parse(expiresAt) < now;
+  const state = !policy.discoverable
+    ? "left"
+    : faults.length > 0
+      ? "invalid"
+      : ageMs > STALE_AFTER_MS || isOver
+        ? "stale"
+        : "valid";
+  return { agent, runtime, state, ageMs, faults, record };
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return null;
+  }
+}
+
+function rowOf({ agent, runtime, state, ageMs, record }: Look): string[] {
+  const listed = skills.safeParse(record).data?.card.skills.map(({ id }) => id) ?? [];
+  const age = ageMs === null ? "-" : `${Math.round(ageMs / 1_000)} s`;
+  return [agent, runtime, WORDS[state], age, cleanLine(listed.join(", "), MAX_SHOWN)];
+}
