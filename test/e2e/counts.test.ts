@@ -36,9 +36,9 @@ after(async () => {
 
 const documented = documentedCosts();
 
-/** What no single task costs: the bridge looks how full its queues are, and each sandbox at times who is paused. */
+/** What no single task costs: the bridge looks how full its queues are, and each sandbox at times how an agent stands. */
 const isIdle = ({ kind, body }: Passed) =>
-  kind === "sqs GetQueueAttributes" || (kind === "dynamodb GetItem" && body.includes('"pause"'));
+  kind === "sqs GetQueueAttributes" || (kind === "dynamodb BatchGetItem" && body.includes('"pause"'));
 const isSweep = ({ kind, body }: Passed) => kind === "dynamodb Query" && body.includes('"IndexName":"due"');
 const acknowledged = () => meter.passed.some(({ kind }) => kind === "nats ack");
 

@@ -27,7 +27,7 @@ export async function delegateStep(engine: Engine, id: string, options: Delegate
   let open = view.open.get(id);
   if (open === undefined) {
     await engine.begin(id);
-    const refused = refusal(engine, id, asked);
+    const refused = await refusal(engine, id, asked);
     if (refused !== undefined) return await fail(engine, id, refused);
     open = await handOn(engine, id, asked);
   }
@@ -92,7 +92,11 @@ async function handOn(engine: Engine, id: string, asked: Asked): Promise<Waiting
 }
 
 /** Why this agent may not hand the task on. */
-function refusal({ head, delegating }: Engine, id: string, asked: Asked): StoredError | undefined {
+async function refusal(
+  { head, delegating }: Engine,
+  id: string,
+  asked: Asked,
+): Promise<StoredError | undefined> {
   const { to, channelRef, skill } = asked;
   const name = "DelegationError";
   const of = `step ${JSON.stringify(id)}`;
@@ -102,7 +106,8 @@ function refusal({ head, delegating }: Engine, id: string, asked: Asked): Stored
       code: "policy_denied",
       message: `${of}: this task may not be handed on (maxDelegationDepth)`,
     };
-  if (mayDelegate(delegating.targets, asked)) return undefined;
+  const { delegateTargets } = await durable(delegating.policy());
+  if (mayDelegate(delegateTargets, asked)) return undefined;
   const message = `${of}: the policy of ${head.to} has no delegateTargets for ${channelRef}/${skill} of ${to}`;
   return { name, code: "unauthorized_target", message };
 }
