@@ -7,6 +7,7 @@ import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
+import { allowCommand, revokeCommand } from "./consent.ts";
 import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
 import { eraseCommand } from "./erase.ts";
@@ -14,6 +15,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
+import { policyCommand } from "./policy.ts";
 import { remember, repeatPlace } from "./repeat.ts";
 import { replyCommand } from "./reply.ts";
 import { retryCommand } from "./retry.ts";
@@ -47,6 +49,9 @@ export function program(): Command {
     eraseCommand(),
     pauseCommand(),
     resumeCommand(),
+    allowCommand(),
+    revokeCommand(),
+    policyCommand(),
     doctorCommand(),
     initCommand(),
   ];

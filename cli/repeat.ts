@@ -22,7 +22,7 @@ export function remember(program: Command, verb: { opts(): Readonly<Record<strin
   remembered = { program, options };
 }
 
-const COMMAND = /\.\/sluice ((?:dead )?[a-z]+)(?! --(?:stack|data-folder) )/g;
+const COMMAND = /\.\/sluice ((?:dead |policy )?[a-z]+)(?! --(?:stack|data-folder) )/g;
 
 /**
  * Repeats in advice of ours the options by which this command was told its deployment: `./sluice resume exec` becomes

@@ -15,7 +15,10 @@ const OF_THE_HOST = ["--data", "--config", "--agents-dir"];
 
 test("each verb of the command is on the page, and no other", () => {
   const told = new Set(
-    Array.from(page.matchAll(/`(?:\.\/sluice )?((?:dead )?[a-z]+)(?: [[<][^`]*)?`/g), ([, verb]) => verb),
+    Array.from(
+      page.matchAll(/`(?:\.\/sluice )?((?:dead |policy )?[a-z]+)(?: [[<][^`]*)?`/g),
+      ([, verb]) => verb,
+    ),
   );
   for (const verb of sluice.commands) {
     assert.ok(told.has(verb.name()), verb.name());
