@@ -150,7 +150,7 @@ export const policyFields = {
     .max(MAX_EVENTS_PER_MIN)
     .default(0)
     .describe(
-      "Progress events of one task in a minute, at the most; further texts are merged. 0 means no limit but `statusEverySec`.",
+      "Progress events of one task in a minute, at the most, as far apart as that; further texts are merged, and the last before a wait or the end is told anyway. 0 means no limit but `statusEverySec`.",
     ),
   discoverable: z
     .boolean()
