@@ -6,7 +6,7 @@ import * as z from "zod";
 export type Secret = { readonly text: string } | { readonly bytes: Uint8Array } | { readonly error: string };
 
 /**
- * Answers GetSecretValue as AWS Secrets Manager does (its API Reference; AWS JSON 1.1). npm has nothing that could be
+ * Answers GetSecretValue and CreateSecret as AWS Secrets Manager does (its API Reference; AWS JSON 1.1). npm has nothing that could be
  * used: what calls itself an emulator of it there is a plugin of another framework, or replaces the client.
  */
 export interface TestSecretsManager {
@@ -19,6 +19,7 @@ export interface TestSecretsManager {
 }
 
 const request = z.object({ SecretId: z.string() });
+const creation = z.object({ Name: z.string(), SecretString: z.string() });
 
 /** Starts one, and names it to every client in this process that is made from now on. */
 export async function startSecretsManager(): Promise<TestSecretsManager> {
@@ -52,10 +53,17 @@ export async function startSecretsManager(): Promise<TestSecretsManager> {
 
 async function answer(
   of: IncomingMessage,
-  secrets: ReadonlyMap<string, Secret>,
+  secrets: Map<string, Secret>,
   asked: string[],
 ): Promise<[number, object]> {
-  const { SecretId } = request.parse(JSON.parse(await text(of)));
+  const body: unknown = JSON.parse(await text(of));
+  if (of.headers["x-amz-target"] === "secretsmanager.CreateSecret") {
+    const { Name, SecretString } = creation.parse(body);
+    if (secrets.has(Name)) return [400, { __type: "ResourceExistsException" }];
+    secrets.set(Name, { text: SecretString });
+    return [200, { Name }];
+  }
+  const { SecretId } = request.parse(body);
   if (of.headers["x-amz-target"] !== "secretsmanager.GetSecretValue")
     return [400, { __type: "UnknownOperationException" }];
   asked.push(SecretId);
