@@ -8,6 +8,7 @@ import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
 import { cancelCommand } from "./cancel.ts";
 import { cardsCommand } from "./cards.ts";
+import { allowCommand, revokeCommand } from "./consent.ts";
 import { deadCommand } from "./dead.ts";
 import { doctorCommand } from "./doctor.ts";
 import { eraseCommand } from "./erase.ts";
@@ -17,6 +18,7 @@ import { keysCommand } from "./keys.ts";
 import { logsCommand } from "./logs.ts";
 import { natsPermissionsCommand } from "./nats-permissions.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
+import { policyCommand } from "./policy.ts";
 import { remember, repeatPlace } from "./repeat.ts";
 import { replyCommand } from "./reply.ts";
 import { retryCommand } from "./retry.ts";
@@ -52,6 +54,9 @@ export function program(): Command {
     pauseCommand(),
     resumeCommand(),
     keysCommand(),
+    allowCommand(),
+    revokeCommand(),
+    policyCommand(),
     doctorCommand(),
     natsPermissionsCommand(),
     initCommand(),

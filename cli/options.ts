@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
-import { MAX_DELEGATION_DEPTH } from "../shared/config/deployment.ts";
+import { MAX_DELEGATION_DEPTH } from "../shared/config/policy.ts";
 import { agentId, messageId } from "../shared/wire/index.ts";
 
 /** Options that every verb has. */

@@ -8,6 +8,9 @@ import { type Timing, timingFromEnv } from "../shared/config/timing.ts";
 import { type Messenger, natsMessenger } from "../shared/events/messenger.ts";
 import { natsPublisher, type Publisher } from "../shared/events/publisher.ts";
 import { clientName, NatsLink } from "../shared/nats/index.ts";
+import { dynamoStandings } from "../shared/policy/dynamodb-standing.ts";
+import { type Policies, policiesOf } from "../shared/policy/runtime-policy.ts";
+import { Standings } from "../shared/policy/standing.ts";
 import { createSender, type Sender } from "../shared/queues/index.ts";
 import { type Clock, systemClock } from "../shared/tasks/clock.ts";
 import { dynamoPauses } from "../shared/tasks/dynamodb-pauses.ts";
@@ -35,6 +38,8 @@ export interface Wiring {
   readonly values: Values;
   readonly publisher: Publisher;
   readonly messenger: Messenger;
+  readonly standings: Standings;
+  readonly policies: Policies;
   readonly now: () => number;
   readonly clock: Clock;
   /** For what only some functions do with the table. */
@@ -74,6 +79,7 @@ export function wire(name: string, deployment: unknown): Wiring {
   });
   const { now } = systemClock;
   const access = { client, table: env.TABLE_NAME };
+  const standings = new Standings({ store: dynamoStandings(access), now, timing });
   return {
     deployment: parsed,
     timing,
@@ -83,6 +89,8 @@ export function wire(name: string, deployment: unknown): Wiring {
     values,
     publisher: natsPublisher({ connection: () => nats.get(), values, now }),
     messenger: natsMessenger({ connection: () => nats.get() }),
+    standings,
+    policies: policiesOf(parsed, standings),
     now,
     clock: systemClock,
     access,
@@ -110,8 +118,8 @@ export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
 }
 
 /** Which agents are paused: for functions that take tasks on. */
-export function pausesOf({ access, now, timing }: Wiring): Pauses {
-  return new Pauses({ store: dynamoPauses(access), now, timing });
+export function pausesOf({ access, standings }: Wiring): Pauses {
+  return new Pauses({ store: dynamoPauses(access), standings });
 }
 
 /** Tells a running worker that its journal has news. */

@@ -11,6 +11,9 @@ import { DUE_INDEX, VALUES_PREFIX } from "./storage.ts";
 /** What ending a task and handing its slot on asks for (shared/tasks/dynamodb-slots.ts). */
 const LEAVES = ["ConditionCheckItem", "DeleteItem", "GetItem", "Query", "UpdateItem"];
 
+/** How an agent stands is read in one request (shared/policy/dynamodb-standing.ts). */
+const READS_POLICIES = "BatchGetItem";
+
 /** What a function may do besides receiving its own queue's messages; nothing that it does not use. */
 interface Grant {
   readonly table?: readonly string[];
@@ -28,14 +31,18 @@ interface Grant {
 
 const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   bridge: { forwards: true },
-  admit: { table: ["GetItem", "PutItem", "Query"], values: ["GetObject", "PutObject"], hints: true },
-  control: { table: [...LEAVES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
-  events: {
-    table: ["GetItem", "PutItem", "UpdateItem", "Query"],
+  admit: {
+    table: [READS_POLICIES, "DeleteItem", "GetItem", "PutItem", "Query"],
     values: ["GetObject", "PutObject"],
     hints: true,
   },
-  work: { table: [...LEAVES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
+  control: { table: [...LEAVES, READS_POLICIES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
+  events: {
+    table: [READS_POLICIES, "GetItem", "PutItem", "UpdateItem", "Query"],
+    values: ["GetObject", "PutObject"],
+    hints: true,
+  },
+  work: { table: [...LEAVES, READS_POLICIES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
   cards: { table: ["GetItem", "UpdateItem"] },
 };

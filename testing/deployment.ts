@@ -1,10 +1,6 @@
 import type { Agent } from "../shared/agents/index.ts";
-import {
-  type DeploymentConfig,
-  MAX_DELEGATION_DEPTH,
-  MAX_TIMEOUT_SEC,
-  parseDeployment,
-} from "../shared/config/deployment.ts";
+import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
+import { MAX_DELEGATION_DEPTH, MAX_TIMEOUT_SEC } from "../shared/config/policy.ts";
 
 /** The deployment's name, unless a test says otherwise. */
 export const TEST_DEPLOYMENT = "test";

@@ -11,9 +11,11 @@ import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
 import { MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
+import { filePolicies } from "../shared/testing/file-policies.ts";
 import { neverPaused } from "../shared/testing/memory-pauses.ts";
 import { type MemoryStore, memoryStore } from "../shared/testing/memory-store.ts";
 import { type MemoryValues, memoryValues } from "../shared/testing/memory-values.ts";
+import { noQuota } from "../shared/testing/no-quota.ts";
 import { type RecordingMessenger, recordingMessenger } from "../shared/testing/recording-messenger.ts";
 import { type RecordingPublisher, recordingPublisher } from "../shared/testing/recording-publisher.ts";
 import { type ControlKind, controlMessage, taskIdOf, taskMessage } from "../shared/wire/index.ts";
@@ -248,6 +250,8 @@ export class Simulation {
       telemetry: this.#telemetry,
       timing: this.timing,
       pauses: neverPaused,
+      policies: filePolicies(this.#deployment),
+      quota: noQuota,
       now: process?.clock.now ?? this.clock.now,
       clock: process?.clock ?? this.clock,
       hint: async (hint: WorkHint, delaySec = 0) => {

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
+import type { AgentPolicy } from "../../shared/config/policy.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { firstEvent } from "../../shared/events/drafts.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { decide } from "../../shared/policy/admission.ts";
+import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import type { Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
 import type { Paused } from "../../shared/tasks/pauses.ts";
@@ -19,6 +21,7 @@ import {
   taskIdOf,
 } from "../../shared/wire/index.ts";
 import type { Backlog } from "./backlog.ts";
+import type { Admitting, Quota } from "./quota.ts";
 
 /** How long decisions are kept, in milliseconds; an older message could not be told from a repeated one. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -37,6 +40,8 @@ export interface AdmitDeps {
   /** The sandbox's own. */
   readonly backlog: Backlog;
   readonly pauses: Pick<Paused, "of">;
+  readonly policies: Policies;
+  readonly quota: Quota;
   /** Puts a hint on the queue `work`. */
   readonly hint: (hint: WorkHint) => Promise<void>;
 }
@@ -49,7 +54,7 @@ export interface AdmitDeps {
  * @throws when the table, the bucket, the queue or NATS cannot be reached
  */
 export async function admit(deps: AdmitDeps, message: Delivery): Promise<Verdict> {
-  const { deployment, now, telemetry } = deps;
+  const { now, telemetry } = deps;
   if (now() - message.storedAt > RETENTION_MS) return { term: "older than decisions are kept" };
   if (message.body === null) {
     telemetry.warn("a message has left its stream before it was decided", { subject: message.subject });
@@ -60,11 +65,13 @@ export async function admit(deps: AdmitDeps, message: Delivery): Promise<Verdict
   if (!read.ok) return { term: read.reason };
   if (read.value.subject.kind !== "task") return { term: "expected a task subject" };
   const { from, to, messageId } = read.value.subject;
-  if (!deployment.agents.some(({ runtime }) => runtime === to)) return { term: `${to} is not hosted here` };
+  const policy = await deps.policies.of(to);
+  if (policy === undefined) return { term: `${to} is not hosted here` };
 
   const taskId = taskIdOf(from, to, messageId);
   const digest = createHash("sha256").update(message.body).digest("hex");
-  const head = await headOf(deps, { taskId, from, to, messageId, digest }, read.value, message);
+  const identity = { taskId, from, to, messageId, digest };
+  const head = await headOf(deps, { identity, policy }, read.value, message);
   const outcome = await deps.store.admit(head);
   if (outcome.admitted) count(deps, head);
   await answer(deps, outcome.admitted ? head : outcome.head, digest, !outcome.admitted);
@@ -78,7 +85,7 @@ type Identity = Pick<Head, "taskId" | "from" | "to" | "messageId" | "digest">;
 /** The head as it is to be put: the decision, and where the payload is. */
 async function headOf(
   deps: AdmitDeps,
-  identity: Identity,
+  { identity, policy }: { readonly identity: Identity; readonly policy: AgentPolicy },
   { envelope }: Enveloped,
   { headers, storedAt }: Delivery,
 ): Promise<Head> {
@@ -108,20 +115,19 @@ async function headOf(
   }
   const { clientTaskRef } = payload.value;
   const known = { ...base, ...(clientTaskRef === undefined ? {} : { clientTaskRef }) };
-  const decision = decide(deps.deployment, identity, payload.value);
+  const decision = decide({ deployment: deps.deployment, policy }, identity, payload.value);
   if (!decision.accepted)
     return {
       ...known,
       state: "TASK_STATE_REJECTED",
       reject: { code: decision.code, message: decision.message },
     };
-  const refusal =
-    (await refusedByPause(deps, identity.to)) ?? (await deps.backlog.refuses(deps, identity.to));
+  const deadline = now + decision.timeoutMs;
+  const expiresAt = Math.ceil((deadline + RETENTION_MS) / 1_000);
+  const refusal = await overloaded(deps, { ...identity, expiresAt }, policy);
   if (refusal !== undefined)
     return { ...known, state: "TASK_STATE_REJECTED", reject: { code: "overloaded", message: refusal } };
 
-  const deadline = now + decision.timeoutMs;
-  const expiresAt = Math.ceil((deadline + RETENTION_MS) / 1_000);
   return {
     ...known,
     state: "TASK_STATE_SUBMITTED",
@@ -134,9 +140,16 @@ async function headOf(
   };
 }
 
-async function refusedByPause({ pauses }: AdmitDeps, runtime: string): Promise<string | undefined> {
-  const isRefusing = (await pauses.of(runtime))?.refuse === true;
-  return isRefusing ? `overloaded: ${runtime} is paused, and takes no tasks` : undefined;
+/** Why an agent takes no more tasks now; nothing when it does. */
+async function overloaded(
+  deps: AdmitDeps,
+  task: Admitting,
+  policy: AgentPolicy,
+): Promise<string | undefined> {
+  const { pauses, backlog, quota } = deps;
+  const isRefusing = (await pauses.of(task.to))?.refuse === true;
+  if (isRefusing) return `overloaded: ${task.to} is paused, and takes no tasks`;
+  return (await backlog.refuses(deps, task.to, policy)) ?? (await quota.refuses(policy.quotas, task));
 }
 
 async function keepPayload(

@@ -1,4 +1,4 @@
-import type { DeploymentConfig } from "../../shared/config/deployment.ts";
+import type { AgentPolicy } from "../../shared/config/policy.ts";
 import { ADMITTING_AT_ONCE, slotsOf } from "../../shared/policy/concurrency.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 
@@ -22,11 +22,11 @@ export class Backlog {
    * @returns why the task is to be rejected, or nothing
    */
   async refuses(
-    { store, deployment }: { readonly store: Pick<Store, "slots">; readonly deployment: DeploymentConfig },
+    { store }: { readonly store: Pick<Store, "slots"> },
     runtime: string,
+    policy: Pick<AgentPolicy, "maxConcurrent" | "maxQueued">,
   ): Promise<string | undefined> {
-    const policy = deployment.agents.find((agent) => agent.runtime === runtime)?.policy;
-    if (policy === undefined || slotsOf(deployment, runtime) === Number.POSITIVE_INFINITY) return undefined;
+    if (slotsOf(policy) === Number.POSITIVE_INFINITY) return undefined;
     const { maxQueued } = policy;
     let known = this.#known.get(runtime);
     if (known === undefined || known.queued + ADMITTING_AT_ONCE * known.admitted >= maxQueued) {

@@ -10,9 +10,16 @@ import { eachRecord, receives } from "../batch.ts";
 import { hinter, pausesOf, wire } from "../wiring.ts";
 import { admit } from "./admit.ts";
 import { Backlog } from "./backlog.ts";
+import { quotaOf } from "./quota.ts";
 
 const wiring = wire("admit", deployment);
-const deps = { ...wiring, hint: hinter(), pauses: pausesOf(wiring), backlog: new Backlog() };
+const deps = {
+  ...wiring,
+  hint: hinter(),
+  pauses: pausesOf(wiring),
+  backlog: new Backlog(),
+  quota: quotaOf(wiring),
+};
 const intakeDeps = {
   ...wiring,
   connection: () => wiring.nats.get(),

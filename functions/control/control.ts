@@ -5,6 +5,7 @@ import { type At, ClaimLost, type Draft, Journal, TaskEnded } from "../../shared
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
+import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
@@ -24,6 +25,7 @@ export interface ControlDeps extends WakeDeps {
   /** Cancels what the task has handed on. */
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
+  readonly policies: Policies;
   readonly telemetry: Telemetry;
 }
 

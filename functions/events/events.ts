@@ -2,6 +2,7 @@ import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
+import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import { cancelMessage, MAX_CHILD_ARTIFACTS, parentTaskId } from "../../shared/tasks/delegation.ts";
 import { fold } from "../../shared/tasks/fold.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
@@ -18,6 +19,7 @@ export interface EventsDeps extends WakeDeps {
   /** Cancels what nobody waits for any more. */
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
+  readonly policies: Policies;
   readonly telemetry: Telemetry;
 }
 
@@ -48,7 +50,7 @@ export async function events(deps: EventsDeps, message: Delivery): Promise<Verdi
   const later = { nakMs: Math.min(nakDelay(message.deliveries, timing), timing.controlGraceMs) };
   if (found === undefined) {
     // What waits counts among the few that may be unacknowledged: nobody may fill that with events of nothing.
-    return patient && mayBeFound(deps, event) ? later : { term: "no such delegation" };
+    return patient && (await mayBeFound(deps, event)) ? later : { term: "no such delegation" };
   }
   // Those that are missing may be waiting for as long.
   if (patient && (await isEarly(deps, found, event))) return later;
@@ -93,9 +95,14 @@ async function parentOf({ store }: EventsDeps, event: TaskEvent): Promise<Found 
  * Whether an event of which no delegation is known may have overtaken the one that tells it. What tells it names the
  * message, whose task is there before it is sent; and whoever is no target of the agent has been handed nothing.
  */
-function mayBeFound({ deployment }: EventsDeps, { kind, from, to }: TaskEvent): boolean {
+async function mayBeFound(
+  { deployment, policies }: EventsDeps,
+  { kind, from, to }: TaskEvent,
+): Promise<boolean> {
   if (kind === "accepted" || kind === "rejected") return false;
-  const targets = deployment.agents.find(({ runtime }) => runtime === to)?.policy.delegateTargets ?? [];
+  const file = deployment.agents.find(({ runtime }) => runtime === to)?.policy;
+  // What the file allows may just have been taken away in the table, with tasks still out.
+  const targets = [file, await policies.of(to)].flatMap((policy) => policy?.delegateTargets ?? []);
   return targets.some(({ runtimeAgentId }) => runtimeAgentId === "*" || runtimeAgentId === from);
 }
 

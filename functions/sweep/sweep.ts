@@ -3,6 +3,7 @@ import { delaySeconds, type Timing } from "../../shared/config/timing.ts";
 import { catchUp } from "../../shared/events/catch-up.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
+import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import { handOnAll } from "../../shared/tasks/hand-on.ts";
 import { dueShards, type Entry, type Head } from "../../shared/tasks/items.ts";
 import { hintOf, type WorkHint } from "../../shared/tasks/messages.ts";
@@ -21,6 +22,7 @@ export interface SweepDeps {
   /** Cancels what a task that has ended had handed on. */
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
+  readonly policies: Policies;
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly now: () => number;

@@ -1,3 +1,4 @@
+import type { AgentPolicy } from "../../shared/config/policy.ts";
 import { toldBy } from "../../shared/events/drafts.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
 import { Engine } from "../../shared/steps/engine.ts";
@@ -28,9 +29,15 @@ export async function runTask(claim: Claim, died: number): Promise<Run> {
     const message = `the worker died ${died} times in a row ${whereDied(claim)}`;
     return conclude(claim, failure(head, "internal", message, now));
   }
-  const read = await readTask(deps, { deployment: deps.deployment, agents: deps.agents, head });
+  const policy = await deps.policies.of(head.to);
+  const read = await readTask(deps, { deployment: deps.deployment, policy, agents: deps.agents, head });
   if (!read.ok) return conclude(claim, failure(head, read.code, read.message, deps.clock.now()));
   return handle(claim, read, died > 0);
+}
+
+/** How far apart the progress events of a task are at least, in milliseconds. */
+function statusEveryMs({ statusEverySec, eventsPerMin }: AgentPolicy): number {
+  return Math.max(statusEverySec * 1_000, eventsPerMin === 0 ? 0 : 60_000 / eventsPerMin);
 }
 
 /** The end of a task whose handler is not run. */
@@ -71,7 +78,7 @@ async function handle(
 ): Promise<Run> {
   const { head, view, limit, deps } = claim;
   const { values, telemetry, timing, clock } = deps;
-  const { writer, status } = writerOf(claim, (read.policy.statusEverySec * 1_000) / timing.scale);
+  const { writer, status } = writerOf(claim, statusEveryMs(read.policy) / timing.scale);
   const engine = new Engine({
     head,
     view,
@@ -80,7 +87,8 @@ async function handle(
     status,
     delegating: {
       messenger: deps.messenger,
-      targets: read.policy.delegateTargets,
+      // A run may last for a quarter of an hour: what is allowed meanwhile is asked anew.
+      policy: async () => (await deps.policies.of(head.to)) ?? read.policy,
       agents: deps.deployment.agents,
       contextId: read.task.contextId,
     },

@@ -24,14 +24,14 @@ const PAUSE_MS = 100;
  * @returns the head under the new claim, or nothing when the hint is stale, the task waits for a slot, or has ended here
  */
 export async function claimTask(deps: WorkDeps, hint: WorkHint): Promise<Head | undefined> {
-  const { store, deployment, clock, timing } = deps;
+  const { store, policies, clock, timing } = deps;
   const owner = randomUUID();
   const dueAt = clock.now() + timing.leaseMs;
-  const unlimited = hint.to !== undefined && slotsOf(deployment, hint.to) === Number.POSITIVE_INFINITY;
+  const unlimited = hint.to !== undefined && slotsOf(await policies.of(hint.to)) === Number.POSITIVE_INFINITY;
   if (unlimited && hint.inLine === undefined) return store.claim(hint, owner, dueAt);
   const head = await store.head(hint.taskId);
   if (head === undefined || isStale(head, hint)) return undefined;
-  const max = slotsOf(deployment, head.to);
+  const max = slotsOf(await policies.of(head.to));
   const needsNone = max === Number.POSITIVE_INFINITY && head.queued === undefined;
   if (head.slot === true || needsNone) return store.claim(hint, owner, dueAt);
   if (clock.now() >= head.deadline && (await hasTimedOut(deps, head))) return undefined;

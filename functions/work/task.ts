@@ -1,6 +1,7 @@
 import type { AgentSource } from "../../shared/agents/define.ts";
 import type { Agent, Skill, Task } from "../../shared/agents/index.ts";
-import type { AgentPolicy, DeploymentConfig } from "../../shared/config/deployment.ts";
+import type { DeploymentConfig } from "../../shared/config/deployment.ts";
+import type { AgentPolicy } from "../../shared/config/policy.ts";
 import { readInput } from "../../shared/steps/input.ts";
 import type { Head } from "../../shared/tasks/items.ts";
 import type { Store } from "../../shared/tasks/store.ts";
@@ -39,12 +40,22 @@ async function readSettings(agent: Agent, settings: unknown) {
  */
 export async function readTask(
   { store, values }: { store: Store; values: Values },
-  { deployment, agents, head }: { deployment: DeploymentConfig; agents: readonly AgentSource[]; head: Head },
+  {
+    deployment,
+    policy,
+    agents,
+    head,
+  }: {
+    deployment: DeploymentConfig;
+    policy: AgentPolicy | undefined;
+    agents: readonly AgentSource[];
+    head: Head;
+  },
 ): Promise<TaskReading> {
   const hosted = deployment.agents.find(({ runtime }) => runtime === head.to);
   const agent = await agents.find(({ id }) => id === hosted?.id)?.load();
   const skill = agent?.skills[head.skill ?? ""];
-  if (hosted === undefined || agent === undefined || skill === undefined)
+  if (hosted === undefined || policy === undefined || agent === undefined || skill === undefined)
     return { ok: false, code: "internal", message: `${head.to} no longer has the skill ${head.skill}` };
 
   const payload = readTaskPayload(JSON.parse(await payloadText(store, values, head)));
@@ -68,9 +79,10 @@ export async function readTask(
     input: input.value,
     message,
     settings: settings.value,
+    memoryWrite: policy.allowMemoryWrite,
     deadline,
     ...(contextId === undefined ? {} : { contextId }),
     ...(clientTaskRef === undefined ? {} : { clientTaskRef }),
   };
-  return { ok: true, skill, policy: hosted.policy, task };
+  return { ok: true, skill, policy, task };
 }

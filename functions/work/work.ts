@@ -4,6 +4,7 @@ import type { Timing } from "../../shared/config/timing.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
+import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import type { Halt } from "../../shared/steps/engine.ts";
 import type { Settling } from "../../shared/steps/lot.ts";
 import type { Clock } from "../../shared/tasks/clock.ts";
@@ -34,6 +35,7 @@ export interface WorkDeps {
   readonly runner: () => Promise<typeof runTask>;
   /** The sandbox's own. */
   readonly pauses: Paused;
+  readonly policies: Policies;
   /** How an engine waits until it looks whether its handler still does something; for simulations. */
   readonly settling?: Settling;
   /** Puts a hint on its agent's queue, to arrive after so many seconds. */

@@ -22,6 +22,8 @@ export interface Task<Input = unknown, Settings = unknown> {
   readonly message: Message;
   /** The agent's own settings out of `agents.yaml`. */
   readonly settings: Settings;
+  /** Whether tools that write memory may be used for it: `allowMemoryWrite` of the agent's policy (docs/policy.md). */
+  readonly memoryWrite: boolean;
   readonly contextId?: string;
   readonly clientTaskRef?: string;
   /** When the task is over at the latest, in milliseconds since 1970. */

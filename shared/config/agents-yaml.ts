@@ -5,7 +5,6 @@ import type { Agent } from "../agents/define.ts";
 import { type AgentFunction, type CloudConfig, cloudConfig, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, ConfigError, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
-  agentPolicy,
   commandRuntime,
   type DeploymentConfig,
   deploymentName,
@@ -14,6 +13,8 @@ import {
   natsFields,
 } from "./deployment.ts";
 import { fields, hostAgent } from "./host-agent.ts";
+import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
+import { agentPolicy } from "./policy.ts";
 import { legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -58,6 +59,8 @@ export interface OperatorConfig {
   readonly functions: AgentFunctions;
   /** What is still read but better written otherwise, a line each, with file, line and field. */
   readonly notes: readonly string[];
+  /** Fields that have another name now, by where they stand: `defaults`, or an agent's id. */
+  readonly legacy: ReadonlyMap<string, readonly LegacyField[]>;
 }
 export type AgentFunctions = ReadonlyMap<string, AgentFunction>;
 
@@ -93,7 +96,7 @@ export function readAgentsYaml(
       : readYaml(path, text);
   const value = withoutNulls(source.value);
   const parsed = operatorFile.safeParse(value ?? {});
-  const { hosted, functions, findings } = hostAgents(
+  const { hosted, functions, legacy, findings } = hostAgents(
     agents,
     parsed.success ? parsed.data : readable.parse(value ?? {}),
   );
@@ -121,6 +124,7 @@ export function readAgentsYaml(
     cloud,
     functions,
     notes: source.told(legacyRemotes(value)),
+    legacy,
   };
 }
 
@@ -139,18 +143,27 @@ function withAbsolute({ auth, ...of }: RemoteConfig, folder: string): RemoteConf
 function hostAgents(
   agents: readonly Agent[],
   { deployment, defaults, agents: entries }: z.output<typeof readable>,
-): { hosted: HostedAgent[]; functions: AgentFunctions; findings: Finding[] } {
-  const unsound = agentPolicy.safeParse(defaults);
-  const findings = unsound.success
-    ? []
-    : findingsOf(unsound.error, defaults).map((of) => below(["defaults"], of));
+): Pick<OperatorConfig, "functions" | "legacy"> & { hosted: HostedAgent[]; findings: Finding[] } {
+  const names = canonicalPolicy(defaults);
+  const legacy = new Map([["defaults", names.legacy]]);
+  const unsound = agentPolicy.safeParse(names.fields);
+  const unfit = unsound.success ? [] : findingsOf(unsound.error, names.fields);
+  const findings = [...names.findings, ...unfit.map((of) => asWritten(names, of))].map((of) =>
+    below(["defaults"], of),
+  );
   for (const id of Object.keys(entries))
     if (!agents.some((agent) => agent.id === id)) findings.push(unknownAgent(id, agents));
   const functions = new Map<string, AgentFunction>();
   const hosted = agents.flatMap((agent) => {
     // What is wrong with the defaults is told once.
-    const reading = hostAgent(deployment, agent, unsound.success ? defaults : {}, entries[agent.id] ?? {});
+    const reading = hostAgent(
+      deployment,
+      agent,
+      unsound.success ? names.fields : {},
+      entries[agent.id] ?? {},
+    );
     findings.push(...reading.findings.map((of) => below(["agents", agent.id], of)));
+    legacy.set(agent.id, reading.legacy);
     if (reading.function !== undefined) functions.set(agent.id, reading.function);
     return reading.hosted ?? [];
   });
@@ -160,7 +173,7 @@ function hostAgents(
       path: ["agents"],
       message: `expected at most ${MAX_OWN_FUNCTIONS} agents with a function of their own, got ${functions.size}`,
     });
-  return { hosted, functions, findings };
+  return { hosted, functions, legacy, findings };
 }
 
 /** Ids are made safe for NATS, so that two may become one (docs/wire.md, agent id): each would take the other's tasks. */

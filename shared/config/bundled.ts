@@ -18,21 +18,33 @@ import {
  */
 
 const text = z.string();
+const texts = z.array(text);
+const int = z.int();
+const flag = z.boolean();
 const runtime = text.check(RUNTIME_ID);
 const slug = text.check(SLUG);
 const runtimeOrAnyone = text.check(RUNTIME_OR_ANYONE);
 
-const policy = z.strictObject({
+/** A policy with all its fields. */
+export const bundledPolicy = z.strictObject({
+  enabled: flag,
   acceptFromRuntimes: z.array(runtimeOrAnyone),
   acceptSkills: z.array(slug),
-  timeoutSec: z.strictObject({ default: z.int(), max: z.int() }),
-  maxDelegationDepth: z.int(),
-  maxConcurrent: z.int(),
-  maxQueued: z.int(),
+  resultVisibility: z.enum(["any", "proxy", "transparent"]),
+  timeoutSec: z.strictObject({ default: int, max: int }),
+  maxDelegationDepth: int,
+  maxConcurrent: int,
+  maxQueued: int,
+  quotas: z.strictObject({ open: int, openPerPeer: int }),
   statusEverySec: z.number(),
-  discoverable: z.boolean(),
+  eventsPerMin: int,
+  discoverable: flag,
+  exposeSkills: z.array(
+    z.strictObject({ id: slug, inputModes: z.optional(texts), outputModes: z.optional(texts) }),
+  ),
   delegateTargets: z.array(z.strictObject({ runtimeAgentId: runtimeOrAnyone, skillId: text })),
-  allowMemoryWrite: z.boolean(),
+  delegateMedia: z.strictObject({ allowedMimeTypes: texts, maxBytes: int, allowObjectRefs: flag }),
+  allowMemoryWrite: flag,
 });
 
 const agent = z.strictObject({
@@ -42,8 +54,8 @@ const agent = z.strictObject({
   displayName: text,
   description: text,
   version: text,
-  skills: z.array(z.strictObject({ slug, name: text, description: text, tags: z.array(text) })),
-  policy,
+  skills: z.array(z.strictObject({ slug, name: text, description: text, tags: texts })),
+  policy: bundledPolicy,
   settings: z.unknown(),
 });
 

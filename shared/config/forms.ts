@@ -19,6 +19,11 @@ export const SLUG = z.regex(
   /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
   "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -",
 );
+/** Media types (RFC 6838 §4.2), or all of one kind. */
+export const MIME_PATTERN = z.regex(
+  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/([a-z0-9][a-z0-9!#$&^_.+-]{0,126}|\*)$/,
+  "expected a media type such as text/plain, or image/*",
+);
 export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
 
 /**

@@ -3,7 +3,9 @@ import type { Agent } from "../agents/define.ts";
 import { agentId, blankedIn, runtimeAgentId } from "../wire/ids.ts";
 import { type AgentFunction, agentFunction, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
-import { type AgentPolicy, agentPolicy, type HostedAgent, policyFields } from "./deployment.ts";
+import type { HostedAgent } from "./deployment.ts";
+import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
+import { type AgentPolicy, agentPolicy, policyFields } from "./policy.ts";
 
 /** Fields that are still to be read. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -31,6 +33,8 @@ interface HostReading {
   readonly hosted?: HostedAgent;
   /** The work function of its own, if it has one. */
   readonly function?: AgentFunction;
+  /** Fields of its own that have another name now. */
+  readonly legacy: readonly LegacyField[];
   readonly findings: readonly Finding[];
 }
 
@@ -42,7 +46,9 @@ interface HostReading {
  */
 export function hostAgent(deployment: string, agent: Agent, defaults: Fields, entry: Fields): HostReading {
   const { [DISPLAY_NAME]: displayName, [FUNCTION]: asked, ...rest } = entry;
-  const own = Object.entries(rest);
+  const names = canonicalPolicy(rest, (name) => settingNames(agent).includes(name));
+  const { legacy } = names;
+  const own = Object.entries(names.fields);
   const ownPolicy = Object.fromEntries(own.filter(([key]) => Object.hasOwn(policyFields, key)));
   const settings = Object.fromEntries(own.filter(([key]) => !Object.hasOwn(policyFields, key)));
   const merged = { ...defaults, ...ownPolicy, ...mergedTimeout(defaults, ownPolicy) };
@@ -52,8 +58,12 @@ export function hostAgent(deployment: string, agent: Agent, defaults: Fields, en
   const name = ownFields.displayName.safeParse(displayName);
   const runtime = runtimeOf(deployment, agent.id);
   const work = asked === undefined ? undefined : agentFunction.safeParse(asked);
+  const unfit = policy.success
+    ? strangeSkills(agent, ownPolicy, policy.data)
+    : findingsOf(policy.error, merged);
   const findings = [
-    ...(policy.success ? strangeSkills(agent, ownPolicy, policy.data) : findingsOf(policy.error, merged)),
+    ...names.findings,
+    ...unfit.map((of) => asWritten(names, of)),
     ...(parsedSettings.success ? [] : findingsOf(parsedSettings.error, settings).filter(isKnownField)),
     ...unknownSettings(agent, settings),
     ...(name.success ? [] : findingsOf(name.error, displayName).map((of) => below([DISPLAY_NAME], of))),
@@ -61,9 +71,11 @@ export function hostAgent(deployment: string, agent: Agent, defaults: Fields, en
     ...(asked === undefined || isQueueable(agent.id) ? [] : [deadName(agent.id)]),
     ...(runtime === undefined ? [unsafeId(deployment, agent.id)] : []),
   ];
-  if (findings.length > 0 || !policy.success || !name.success || runtime === undefined) return { findings };
+  if (findings.length > 0 || !policy.success || !name.success || runtime === undefined)
+    return { findings, legacy };
   return {
     findings,
+    legacy,
     ...(work?.success === true && { function: work.data }),
     hosted: {
       id: agent.id,
@@ -94,13 +106,27 @@ function mergedTimeout(defaults: Fields, own: Fields): Record<string, unknown> {
 
 /** `general_task` is another name of `task` (docs/wire.md, skill ids). */
 function strangeSkills(agent: Agent, own: Fields, policy: AgentPolicy): Finding[] {
-  if (own.acceptSkills === undefined) return [];
   const known = Object.keys(agent.skills);
-  return policy.acceptSkills.flatMap((slug, i) =>
-    known.includes(slug) || (slug === "general_task" && known.includes("task"))
-      ? []
-      : [{ path: ["acceptSkills", i], message: `expected a skill of the agent: ${known.join(", ")}` }],
-  );
+  const isKnown = (slug: string) =>
+    known.includes(slug) || (slug === "general_task" && known.includes("task"));
+  const finding = (path: Finding["path"]) => ({
+    path,
+    message: `expected a skill of the agent: ${known.join(", ")}`,
+  });
+  const { acceptSkills, exposeSkills } = policy;
+  return [
+    ...(own.acceptSkills === undefined ? [] : acceptSkills).flatMap((slug, i) =>
+      isKnown(slug) ? [] : [finding(["acceptSkills", i])],
+    ),
+    ...(own.exposeSkills === undefined ? [] : exposeSkills).flatMap(({ id }, i) =>
+      known.includes(id) ? [] : [finding(["exposeSkills", i, "id"])],
+    ),
+  ];
+}
+
+/** The names of an agent's own settings, as far as its schema lists them. */
+function settingNames({ settings }: Agent): string[] {
+  return settings instanceof z.ZodObject ? Object.keys(settings.shape) : [];
 }
 
 /** A plain object schema drops the keys that it does not know; a field misspelt must not get lost like that. */
@@ -109,7 +135,7 @@ function unknownSettings(agent: Agent, settings: Fields): Finding[] {
   if (!(schema instanceof z.ZodObject)) return [];
   const { catchall } = schema.def;
   if (catchall !== undefined && !(catchall instanceof z.ZodNever)) return [];
-  const known = Object.keys(schema.shape);
+  const known = settingNames(agent);
   const all = [DISPLAY_NAME, FUNCTION, ...Object.keys(policyFields), ...known].join(", ");
   return Object.keys(settings)
     .filter((key) => !known.includes(key))

@@ -1,5 +1,7 @@
 import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
+import type { AgentPolicy } from "../config/policy.ts";
 import { agentId, type ErrorCode, skillSlug, type TaskRequest } from "../wire/index.ts";
+import { exposedSkills } from "./exposed.ts";
 import { listed, quoted } from "./listed.ts";
 
 /** What is decided about a task request: its skill and its bounds, or why not. */
@@ -10,7 +12,7 @@ export type Decision =
 /** What every peer may call the skill `task` (docs/wire.md, skill ids). */
 const TASK_ALIAS = "general_task";
 
-const VISIBILITIES: ReadonlySet<string> = new Set(["proxy", "transparent"]);
+const VISIBILITIES = ["proxy", "transparent"];
 const TRANSCRIPTS: ReadonlySet<string> = new Set(["delegator", "mirror"]);
 
 function refuse(code: ErrorCode, detail: string): Decision {
@@ -18,11 +20,15 @@ function refuse(code: ErrorCode, detail: string): Decision {
 }
 
 /** Delivery modes that need a shared conversation are refused; any other is served (docs/wire.md, admission). */
-function deliveryProblem(delivery: NonNullable<TaskRequest["delivery"]>): string | undefined {
+function deliveryProblem(
+  { resultVisibility: allowed }: AgentPolicy,
+  delivery: NonNullable<TaskRequest["delivery"]>,
+): string | undefined {
   const { resultVisibility, discordTranscriptMode, shareDiscordContext, discordContext, coPresentFrom } =
     delivery;
-  if (resultVisibility && !VISIBILITIES.has(resultVisibility))
-    return "delivery.resultVisibility: expected proxy or transparent";
+  const visibilities = allowed === "any" ? VISIBILITIES : [allowed];
+  if (resultVisibility && !visibilities.includes(resultVisibility))
+    return `delivery.resultVisibility: expected ${visibilities.join(" or ")}`;
   if (discordTranscriptMode && !TRANSCRIPTS.has(discordTranscriptMode))
     return "delivery.discordTranscriptMode: expected delegator or mirror";
   if (shareDiscordContext === true) return "delivery.shareDiscordContext: shared context is not served";
@@ -39,21 +45,20 @@ function skillOf(agent: HostedAgent, slug: string): { slug: string; known: boole
   return { slug: meant, known: has(meant) };
 }
 
-/** The skills that a sender may ask for: as many as fit into a line. */
-function skillsOf({ skills, policy: { acceptSkills } }: HostedAgent): string {
-  const open = skills
-    .map(({ slug }) => slug)
-    .filter((slug) => acceptSkills.length === 0 || acceptSkills.includes(slug));
-  return listed(open);
+/** What a sender is told who asks for a skill that there is not: as many as fit into a line. */
+function skillsOf(agent: HostedAgent, policy: AgentPolicy): string {
+  if (!policy.discoverable) return "";
+  return `; it has ${listed(exposedSkills(agent, policy).map(({ slug }) => slug))}`;
 }
 
 /**
  * Decides whether an agent takes a task: the first rule that fails gives the code (docs/wire.md, admission).
  *
+ * @param hosting.policy that is in force for the runtime that is addressed
  * @param to the runtime that the subject addresses; it is one of the deployment's
  */
 export function decide(
-  deployment: DeploymentConfig,
+  { deployment, policy }: { readonly deployment: DeploymentConfig; readonly policy: AgentPolicy },
   parties: { readonly from: string; readonly to: string },
   request: TaskRequest,
 ): Decision {
@@ -70,8 +75,8 @@ export function decide(
     return refuse("channel_not_enabled", `channelRef: no agent here has ${quoted(request.channelRef)}`);
   if (agent.runtime !== to)
     return refuse("invalid_envelope", `channelRef: belongs to ${agent.runtime}, but the task went to ${to}`);
+  if (!policy.enabled) return refuse("channel_not_enabled", `${to} takes no tasks`);
 
-  const { policy } = agent;
   const welcome = policy.acceptFromRuntimes;
   if (!welcome.includes("*") && !welcome.includes(from))
     return refuse("sender_not_allowed", `sender ${from} is not accepted`);
@@ -83,9 +88,9 @@ export function decide(
   if (policy.acceptSkills.length > 0 && !policy.acceptSkills.includes(skill.slug))
     return refuse("skill_not_allowed", `skill ${slug} is not accepted`);
   if (!skill.known)
-    return refuse("unknown_skill", `the agent has no skill ${slug}; it has ${skillsOf(agent)}`);
+    return refuse("unknown_skill", `the agent has no skill ${slug}${skillsOf(agent, policy)}`);
 
-  const problem = deliveryProblem(request.delivery);
+  const problem = deliveryProblem(policy, request.delivery);
   if (problem !== undefined) return refuse("policy_denied", problem);
 
   const { timeoutSec, maxDelegationDepth } = request.delivery;

@@ -1,4 +1,4 @@
-import type { AgentPolicy } from "../config/deployment.ts";
+import type { AgentPolicy } from "../config/policy.ts";
 
 /** What every peer may call the skill `task`, and the other way round (docs/wire.md, skill ids). */
 const ALIASES: Readonly<Record<string, string>> = { task: "general_task", general_task: "task" };

@@ -1,5 +1,6 @@
 import type { Step } from "../agents/types.ts";
-import type { AgentPolicy, HostedAgent } from "../config/deployment.ts";
+import type { HostedAgent } from "../config/deployment.ts";
+import type { AgentPolicy } from "../config/policy.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
 import type { Messenger } from "../events/messenger.ts";
 import type { RefusalReason } from "../policy/choosing/reasons.ts";
@@ -52,8 +53,8 @@ const never = () => new Promise<never>(() => {});
 /** How an agent hands tasks on. */
 export interface Delegating {
   readonly messenger: Messenger;
-  /** To whom it may. */
-  readonly targets: AgentPolicy["delegateTargets"];
+  /** To whom it may, and what it may fetch of what comes of it: as it is now. */
+  readonly policy: () => Promise<Pick<AgentPolicy, "delegateTargets" | "delegateMedia">>;
   /** The agents of our own deployment: their channelRefs are known. */
   readonly agents: readonly Pick<HostedAgent, "runtime" | "channelRef">[];
   /** Of the task, which what is handed on shares. */

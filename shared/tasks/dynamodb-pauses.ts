@@ -6,7 +6,7 @@ import { type PauseStore, pause } from "./pauses.ts";
 import { slotsPartition } from "./slots.ts";
 
 /** The sort key of the item that says that an agent is paused. */
-const PAUSE_KEY = "pause";
+export const PAUSE_KEY = "pause";
 /** What the sort keys of tasks that were held back begin with, and what sorts after them all: ids are ASCII. */
 const HELD = "held#";
 const HELD_END = `${HELD}~`;

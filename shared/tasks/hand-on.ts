@@ -1,5 +1,6 @@
 import type { DeploymentConfig } from "../config/deployment.ts";
 import { slotsOf } from "../policy/concurrency.ts";
+import type { Policies } from "../policy/runtime-policy.ts";
 import { errorFields, type Telemetry } from "../telemetry/index.ts";
 import type { Head } from "./items.ts";
 import { hintOf, type WorkHint } from "./messages.ts";
@@ -13,6 +14,7 @@ const MAX_CLEARED = 10;
 export interface HandOnDeps {
   readonly store: Store;
   readonly deployment: DeploymentConfig;
+  readonly policies: Policies;
   readonly telemetry: Pick<Telemetry, "warn">;
   /** Puts a hint on the queue `work`. */
   readonly hint: (hint: WorkHint, delaySeconds: number) => Promise<void>;
@@ -25,12 +27,12 @@ export interface HandOnDeps {
  * @returns nothing when there is no slot, or nobody waits
  */
 export async function nextInLine(
-  { store, deployment }: Pick<HandOnDeps, "store" | "deployment">,
+  { store, policies }: Pick<HandOnDeps, "store" | "policies">,
   runtime: string,
   known?: Slots,
 ): Promise<Head | undefined> {
   const slots = known ?? (await store.slots(runtime));
-  if (slots.queued <= 0 || !hasRoom(slots, slotsOf(deployment, runtime))) return undefined;
+  if (slots.queued <= 0 || !hasRoom(slots, slotsOf(await policies.of(runtime)))) return undefined;
   for (let cleared = 0; cleared < MAX_CLEARED; cleared++) {
     const waiter = await store.nextWaiter(runtime, slots.lastFrom);
     if (waiter === undefined) return undefined;

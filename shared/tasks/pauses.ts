@@ -1,3 +1,4 @@
+import type { Standings } from "../policy/standing.ts";
 import * as z from "../zod.ts";
 
 /** That an agent's tasks are not claimed (docs/tasks.md, pausing). */
@@ -38,42 +39,23 @@ export interface Paused extends Pick<PauseStore, "hold" | "release"> {
   look(runtime: string): Promise<Pause | undefined>;
 }
 
-/**
- * Which agents are paused, as a sandbox knows it: to look is a request, which not every task must cost. So each agent
- * is looked at when a task of it comes, and then for `pauseKnownMs` no more.
- */
+/** Which agents are paused, as a sandbox knows it. */
 export class Pauses implements Paused {
   readonly hold: PauseStore["hold"];
   readonly release: PauseStore["release"];
-  readonly #store: Pick<PauseStore, "pauseOf">;
-  readonly #now: () => number;
-  readonly #knownMs: number;
-  readonly #known = new Map<string, { readonly until: number; readonly pause: Promise<Pause | undefined> }>();
+  readonly #standings: Standings;
 
-  constructor(options: {
-    store: Pick<PauseStore, "pauseOf" | "hold" | "release">;
-    now: () => number;
-    timing: { readonly pauseKnownMs: number };
-  }) {
-    const { store } = options;
-    this.#store = store;
-    this.hold = store.hold;
-    this.release = store.release;
-    this.#now = options.now;
-    this.#knownMs = options.timing.pauseKnownMs;
+  constructor(options: { store: Pick<PauseStore, "hold" | "release">; standings: Standings }) {
+    this.hold = options.store.hold;
+    this.release = options.store.release;
+    this.#standings = options.standings;
   }
 
-  of(runtime: string): Promise<Pause | undefined> {
-    const known = this.#known.get(runtime);
-    return known !== undefined && this.#now() < known.until ? known.pause : this.look(runtime);
+  async of(runtime: string): Promise<Pause | undefined> {
+    return (await this.#standings.of(runtime)).pause;
   }
 
-  look(runtime: string): Promise<Pause | undefined> {
-    const known = { until: this.#now() + this.#knownMs, pause: this.#store.pauseOf(runtime) };
-    this.#known.set(runtime, known);
-    known.pause.catch(() => {
-      if (this.#known.get(runtime) === known) this.#known.delete(runtime);
-    });
-    return known.pause;
+  async look(runtime: string): Promise<Pause | undefined> {
+    return (await this.#standings.look(runtime)).pause;
   }
 }

@@ -46,7 +46,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "a misspelt field of an agent",
     "deployment: a\nagents:\n  support:\n    maxQueue: 3",
-    /^agents\.yaml:4: agents\.support\.maxQueue: unknown field; expected one of displayName, function, acceptFromRuntimes/,
+    /^agents\.yaml:4: agents\.support\.maxQueue: unknown field; expected one of displayName, function, enabled/,
   ],
   [
     "a misspelt setting",

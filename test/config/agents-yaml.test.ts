@@ -12,22 +12,31 @@ import {
   agentPolicy,
   MAX_CONCURRENT,
   MAX_DELEGATION_DEPTH,
+  MAX_EVENTS_PER_MIN,
+  MAX_MEDIA_BYTES,
   MAX_QUEUED,
+  MAX_QUOTA,
   MAX_STATUS_EVERY_SEC,
   MAX_TIMEOUT_SEC,
-} from "../../shared/config/deployment.ts";
+} from "../../shared/config/policy.ts";
 import { agent, agents, complaint, folder, policyOf, read } from "./support/agents-yaml.ts";
 
 const DEFAULTS: AgentPolicy = {
+  enabled: true,
   acceptFromRuntimes: [],
   acceptSkills: [],
+  resultVisibility: "any",
   timeoutSec: { default: 300, max: 86_400 },
   maxDelegationDepth: 1,
   maxConcurrent: 10,
   maxQueued: 1_000,
+  quotas: { open: 0, openPerPeer: 0 },
   statusEverySec: 5,
+  eventsPerMin: 0,
   discoverable: true,
+  exposeSkills: [],
   delegateTargets: [],
+  delegateMedia: { allowedMimeTypes: [], maxBytes: 67_108_864, allowObjectRefs: true },
   allowMemoryWrite: false,
 };
 
@@ -180,6 +189,25 @@ test("whatever policy is written is the policy that is read", () => {
       maxConcurrent: fc.integer({ min: 0, max: MAX_CONCURRENT }),
       maxQueued: fc.integer({ min: 1, max: MAX_QUEUED }),
       statusEverySec: fc.double({ min: 0, max: MAX_STATUS_EVERY_SEC, noNaN: true }),
+      enabled: fc.boolean(),
+      resultVisibility: fc.constantFrom("any", "proxy", "transparent"),
+      quotas: fc.record(
+        {
+          open: fc.integer({ min: 0, max: MAX_QUOTA }),
+          openPerPeer: fc.integer({ min: 0, max: MAX_QUOTA }),
+        },
+        PLAIN,
+      ),
+      eventsPerMin: fc.integer({ min: 0, max: MAX_EVENTS_PER_MIN }),
+      exposeSkills: fc.array(fc.record({ id: fc.constantFrom("task", "other") }, PLAIN), { maxLength: 2 }),
+      delegateMedia: fc.record(
+        {
+          allowedMimeTypes: fc.subarray(["text/plain", "image/*"]),
+          maxBytes: fc.integer({ min: 0, max: MAX_MEDIA_BYTES }),
+          allowObjectRefs: fc.boolean(),
+        },
+        PLAIN,
+      ),
       discoverable: fc.boolean(),
       delegateTargets: fc.array(
         fc.record({ runtimeAgentId: id, skillId: fc.constantFrom("a", "a/b", "a/b*", "*") }, PLAIN),

@@ -37,12 +37,12 @@ after(async () => {
 const documented = documentedCosts();
 
 /**
- * What no single task costs: the bridge looks how full its queues are, each sandbox at times who is paused, and `cards`
+ * What no single task costs: the bridge looks how full its queues are, each sandbox at times how an agent stands, and `cards`
  * whose cards there are.
  */
 const isIdle = ({ kind, body }: Passed) =>
   kind === "sqs GetQueueAttributes" ||
-  (kind === "dynamodb GetItem" && body.includes('"pause"')) ||
+  (kind === "dynamodb BatchGetItem" && body.includes('"pause"')) ||
   (kind.startsWith("dynamodb ") && body.includes('"pk":{"S":"cards"}'));
 const isSweep = ({ kind, body }: Passed) => kind === "dynamodb Query" && body.includes('"IndexName":"due"');
 const acknowledged = () => meter.passed.some(({ kind }) => kind === "nats ack");

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import * as z from "zod";
 import { defineAgent, skill } from "../../shared/agents/index.ts";
+import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { decide } from "../../shared/policy/admission.ts";
 import { readEnvelope, readTaskPayload, type TaskRequest } from "../../shared/wire/index.ts";
 import { loadTaskCases } from "../support/fixtures.ts";
@@ -22,6 +23,12 @@ const request = (of: Partial<TaskRequest> = {}): TaskRequest => ({
   delivery: {},
   ...of,
 });
+/** With the policy of its first agent in force. */
+const of = (deployment: DeploymentConfig) => {
+  const [first] = deployment.agents;
+  assert.ok(first);
+  return { deployment, policy: first.policy };
+};
 const code = (decision: ReturnType<typeof decide>) => (decision.accepted ? "accepted" : decision.code);
 
 describe("admission", () => {
@@ -33,7 +40,7 @@ describe("admission", () => {
       assert.ok(read.ok && read.value.subject.kind === "task");
       const payload = readTaskPayload(read.value.envelope.payload);
       const decided = payload.ok
-        ? code(decide(deployment, read.value.subject, payload.value))
+        ? code(decide(of(deployment), read.value.subject, payload.value))
         : "invalid_envelope";
       assert.equal(decided, expect.code ?? "accepted");
     });
@@ -46,7 +53,7 @@ describe("admission", () => {
       [3_601, 3_600],
       [1, 1],
     ] as const) {
-      const decision = decide(deployment, parties, request({ delivery: { timeoutSec: asked } }));
+      const decision = decide(of(deployment), parties, request({ delivery: { timeoutSec: asked } }));
       assert.equal(decision.accepted && decision.timeoutMs, seconds * 1_000);
     }
     for (const [asked, depth] of [
@@ -54,28 +61,28 @@ describe("admission", () => {
       [1, 1],
       [2, 1],
     ] as const) {
-      const decision = decide(deployment, parties, request({ delivery: { maxDelegationDepth: asked } }));
+      const decision = decide(of(deployment), parties, request({ delivery: { maxDelegationDepth: asked } }));
       assert.equal(decision.accepted && decision.depth, depth);
     }
   });
 
   test("nobody is welcome unless the policy says so", () => {
     const closed = deploymentOf([agent("support", ["task"])], { acceptFromRuntimes: [] });
-    assert.equal(code(decide(closed, parties, request())), "sender_not_allowed");
+    assert.equal(code(decide(of(closed), parties, request())), "sender_not_allowed");
     const open = deploymentOf([agent("support", ["task"])], { acceptFromRuntimes: ["*"] });
-    assert.equal(code(decide(open, { ...parties, from: "anybody" }, request())), "accepted");
+    assert.equal(code(decide(of(open), { ...parties, from: "anybody" }, request())), "accepted");
   });
 
   test("with no list of skills every skill that the agent has is accepted, and no other", () => {
     const all = deploymentOf([agent("support", ["summarise"])]);
-    assert.equal(code(decide(all, parties, request({ skillId: "summarise" }))), "accepted");
-    assert.equal(code(decide(all, parties, request({ skillId: "general_task" }))), "unknown_skill");
+    assert.equal(code(decide(of(all), parties, request({ skillId: "summarise" }))), "accepted");
+    assert.equal(code(decide(of(all), parties, request({ skillId: "general_task" }))), "unknown_skill");
   });
 
   test("whoever asks for a skill that is not there is told which are, at the bound and one past it", () => {
     const slugs = Array.from({ length: 11 }, (_, n) => `skill-${n + 1}`);
     const told = (skills: string[], policy = {}) => {
-      const decision = decide(deploymentOf([agent("support", skills)], policy), parties, request());
+      const decision = decide(of(deploymentOf([agent("support", skills)], policy)), parties, request());
       return decision.accepted ? "accepted" : decision.message;
     };
     const all = (count: number) => slugs.slice(0, count).join(", ");
@@ -88,12 +95,12 @@ describe("admission", () => {
 
   test("an agent's own general_task is not taken for task", () => {
     const both = deploymentOf([agent("support", ["task", "general_task"])]);
-    const decision = decide(both, parties, request({ skillId: "support/general_task" }));
+    const decision = decide(of(both), parties, request({ skillId: "support/general_task" }));
     assert.equal(decision.accepted && decision.skill, "general_task");
   });
 
   test("a refusal never carries more of a peer's text than a line", () => {
-    const decision = decide(deployment, parties, request({ channelRef: "x".repeat(1_000_000) }));
+    const decision = decide(of(deployment), parties, request({ channelRef: "x".repeat(1_000_000) }));
     assert.equal(code(decision), "channel_not_enabled");
     assert.ok(!decision.accepted && decision.message.length < 200);
   });
@@ -108,7 +115,7 @@ describe("admission", () => {
         fc.option(fc.integer(), { nil: undefined }),
         (from, channelRef, skillId, timeoutSec) => {
           const decision = decide(
-            deployment,
+            of(deployment),
             { from, to: "acme-support" },
             request({ channelRef, skillId, delivery: { timeoutSec } }),
           );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { agentPolicy } from "../../shared/config/deployment.ts";
+import { agentPolicy } from "../../shared/config/policy.ts";
 import { mayDelegate } from "../../shared/policy/delegation.ts";
 
 const wanted = (skill: string, to = "acme-bob", channelRef = "bob") => ({ to, channelRef, skill });

@@ -12,7 +12,9 @@ import type { Delivery, Verdict } from "../../shared/nats/delivery.ts";
 import { intake, PoisonMessage } from "../../shared/nats/intake.ts";
 import { MAX_RECEIVES, workHint } from "../../shared/tasks/messages.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { filePolicies } from "../../shared/testing/file-policies.ts";
 import { neverPaused } from "../../shared/testing/memory-pauses.ts";
+import { noQuota } from "../../shared/testing/no-quota.ts";
 import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
 import { outside } from "./outside.ts";
 import type { Received } from "./parts/queue.ts";
@@ -118,6 +120,8 @@ export class Functions {
       // Each invocation is a sandbox of its own here.
       backlog: new Backlog(),
       pauses: neverPaused,
+      policies: filePolicies(this.#deployment),
+      quota: noQuota,
       runner: async () => runTask,
       telemetry: telemetryOf(process),
       timing: world.timing,

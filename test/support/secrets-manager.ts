@@ -6,7 +6,7 @@ import * as z from "zod";
 export type Secret = { readonly text: string } | { readonly bytes: Uint8Array } | { readonly error: string };
 
 /**
- * Answers GetSecretValue and PutSecretValue as AWS Secrets Manager does (its API Reference; AWS JSON 1.1). npm has nothing that could be
+ * Answers GetSecretValue, PutSecretValue and CreateSecret as AWS Secrets Manager does (its API Reference; AWS JSON 1.1). npm has nothing that could be
  * used: what calls itself an emulator of it there is a plugin of another framework, or replaces the client.
  */
 export interface TestSecretsManager {
@@ -30,6 +30,7 @@ const put = z.object({
 const EMPTY: Secret = { error: "ResourceNotFoundException" };
 /** The versions that were put, by secret and id. */
 type Versions = Map<string, string>;
+const creation = z.object({ Name: z.string(), SecretString: z.string() });
 
 /** Starts one, and names it to every client in this process that is made from now on. */
 export async function startSecretsManager(): Promise<TestSecretsManager> {
@@ -69,10 +70,16 @@ async function answer(
   asked: string[],
   versions: Versions,
 ): Promise<[number, object]> {
-  const input: unknown = JSON.parse(await text(of));
-  const { SecretId } = request.parse(input);
+  const body: unknown = JSON.parse(await text(of));
+  if (of.headers["x-amz-target"] === "secretsmanager.CreateSecret") {
+    const { Name, SecretString } = creation.parse(body);
+    if (secrets.has(Name)) return [400, { __type: "ResourceExistsException" }];
+    secrets.set(Name, { text: SecretString });
+    return [200, { Name }];
+  }
+  const { SecretId } = request.parse(body);
   if (of.headers["x-amz-target"] === "secretsmanager.PutSecretValue")
-    return putValue(SecretId, input, secrets, versions);
+    return putValue(SecretId, body, secrets, versions);
   if (of.headers["x-amz-target"] !== "secretsmanager.GetSecretValue")
     return [400, { __type: "UnknownOperationException" }];
   asked.push(SecretId);

@@ -28,7 +28,9 @@ import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
 import { s3Values, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { filePolicies } from "../../shared/testing/file-policies.ts";
 import { neverPaused } from "../../shared/testing/memory-pauses.ts";
+import { noQuota } from "../../shared/testing/no-quota.ts";
 import { type RecordingMessenger, recordingMessenger } from "../../shared/testing/recording-messenger.ts";
 import { controlMessage, parseSubject, type TaskRequest, taskMessage } from "../../shared/wire/index.ts";
 import { MovableClock } from "./movable-clock.ts";
@@ -179,6 +181,8 @@ export async function startWorld(
     clock,
     backlog: new Backlog(),
     pauses: neverPaused,
+    policies: filePolicies(deployment),
+    quota: noQuota,
     runner: async () => runTask,
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),
     listen: async (taskId: string, told: () => void) => {

@@ -6,6 +6,7 @@ import { handOn, handOnAll } from "../../shared/tasks/hand-on.ts";
 import type { Head } from "../../shared/tasks/items.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
 import type { Store } from "../../shared/tasks/store.ts";
+import { filePolicies } from "../../shared/testing/file-policies.ts";
 import { type MemoryStore, memoryStore } from "../../shared/testing/memory-store.ts";
 import { deploymentOf } from "../../testing/deployment.ts";
 
@@ -26,9 +27,10 @@ beforeEach(() => {
   [store, hints, warnings] = [memoryStore(), [], []];
 });
 
-const deps = (over: Partial<Store> = {}) => ({
+const deps = (over: Partial<Store> = {}, agents = deployment.agents) => ({
   store: { ...store, ...over },
-  deployment,
+  deployment: { ...deployment, agents },
+  policies: filePolicies({ agents }),
   telemetry: { warn: (message: string) => void warnings.push(message) },
   hint: async (hint: WorkHint, delaySec: number) => void hints.push({ hint, delaySec }),
 });
@@ -131,7 +133,7 @@ test("of all agents the counts are read at once, and free slots are offered", as
     },
     slots: () => Promise.reject(new Error("agent by agent")),
   };
-  await handOnAll({ ...deps(over), deployment: { ...deployment, agents } });
+  await handOnAll(deps(over, agents));
   assert.deepEqual(asked, [[RUNTIME, "test-idle", "test-unlimited"]]);
   assert.deepEqual(
     hints.map(({ hint }) => hint.taskId),

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, describe, test } from "node:test";
 import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
-import { Pauses } from "../../shared/tasks/pauses.ts";
 import { memoryPauses } from "../../shared/testing/memory-pauses.ts";
 import { simulatedAccess } from "../support/simulated-store.ts";
 import { startTable } from "../support/table.ts";
@@ -49,34 +48,3 @@ for (const [name, open] of [
       assert.deepEqual(await held(), ["task_b"]);
     });
   });
-
-describe("what a sandbox knows", () => {
-  test("it looks once in five seconds for each agent, and again at once after it could not", async () => {
-    let now = 0;
-    const looks: string[] = [];
-    let fails = false;
-    const pauseOf = async (runtime: string) => {
-      looks.push(runtime);
-      if (fails) throw new Error("no answer");
-      return undefined;
-    };
-    const pauses = new Pauses({
-      store: { ...memoryPauses(), pauseOf },
-      now: () => now,
-      timing: { pauseKnownMs: 5_000 },
-    });
-    await Promise.all([pauses.of("a"), pauses.of("a"), pauses.of("b")]);
-    now = 4_999;
-    await pauses.of("a");
-    assert.deepEqual(looks, ["a", "b"]);
-    now = 5_000;
-    fails = true;
-    await assert.rejects(pauses.of("a"));
-    fails = false;
-    await pauses.of("a");
-    await pauses.of("a");
-    assert.deepEqual(looks, ["a", "b", "a", "a"]);
-    await pauses.look("a");
-    assert.equal(looks.length, 5);
-  });
-});

@@ -10,7 +10,7 @@ import { ROOT } from "../../infra/bundle.ts";
 import { RUNBOOKS } from "../../infra/observability/alarms.ts";
 import { SAVED_QUERIES } from "../../infra/observability/queries.ts";
 import { agentFunction, cloudConfig } from "../../shared/config/cloud.ts";
-import { agentPolicy } from "../../shared/config/deployment.ts";
+import { agentPolicy } from "../../shared/config/policy.ts";
 import { LOG_FIELDS } from "../../shared/telemetry/fields.ts";
 import {
   dimensionSets,

@@ -1,6 +1,7 @@
 import { DelegationError } from "../../agents/errors.ts";
 import type { Delegated, DelegatedArtifact } from "../../agents/types.ts";
 import { errorMessage } from "../../events/drafts.ts";
+import { mediaProblem } from "../../policy/media.ts";
 import { type ChildOutcome, outcome } from "../../tasks/delegation.ts";
 import type { Told } from "../../tasks/fold.ts";
 import type { Child } from "../../tasks/items.ts";
@@ -66,6 +67,12 @@ function fetchable(engine: Engine, ref: ArtifactRef, taskId: string | undefined)
         throw new Error(`${of}: expected a key under tasks/${taskId}/, got ${JSON.stringify(ref.key)}`);
       if (ref.sizeBytes > MAX_ARTIFACT_BYTES)
         throw new Error(`${of}: expected at most ${MAX_ARTIFACT_BYTES} bytes, got ${ref.sizeBytes}`);
+      const { delegateMedia } = await engine.delegating.policy();
+      const refused = mediaProblem(delegateMedia, ref);
+      if (refused !== undefined)
+        throw new DelegationError(`${of}: the policy of ${engine.head.to} does not allow it: ${refused}`, {
+          code: "policy_denied",
+        });
       return await engine.delegating.messenger.fetch(ref);
     },
   };

@@ -36,7 +36,7 @@ export async function delegateStep(engine: Engine, id: string, options: Delegate
     const { channelRef } = asked;
     if (channelRef === undefined) return await fail(engine, id, await unresolved(engine, id, asked));
     const target = { ...asked, channelRef };
-    const refused = refusal(engine, id, target);
+    const refused = await refusal(engine, id, target);
     if (refused !== undefined) return await fail(engine, id, refused);
     open = await handOn(engine, id, target);
   }
@@ -101,7 +101,7 @@ async function handOn(engine: Engine, id: string, asked: Target): Promise<Waitin
 }
 
 /** Why this agent may not hand the task on. */
-function refusal(engine: Engine, id: string, asked: Target): StoredError | undefined {
+async function refusal(engine: Engine, id: string, asked: Target): Promise<StoredError | undefined> {
   const { head, delegating } = engine;
   const { to, channelRef, skill } = asked;
   const of = `step ${JSON.stringify(id)}`;
@@ -111,7 +111,8 @@ function refusal(engine: Engine, id: string, asked: Target): StoredError | undef
       code: "policy_denied",
       message: `${of}: this task may not be handed on (maxDelegationDepth)`,
     };
-  if (mayDelegate(delegating.targets, asked)) return undefined;
+  const { delegateTargets } = await durable(delegating.policy());
+  if (mayDelegate(delegateTargets, asked)) return undefined;
   engine.refused(id, to, "not_allowed");
   const message = `${of}: the policy of ${head.to} has no delegateTargets for ${channelRef}/${skill} of ${to}`;
   return { name: NAME, code: "unauthorized_target", message };

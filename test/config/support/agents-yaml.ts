@@ -7,7 +7,7 @@ import * as z from "zod";
 import { type Agent, defineAgent, skill } from "../../../shared/agents/index.ts";
 import { readAgentsYaml } from "../../../shared/config/agents-yaml.ts";
 import { ConfigError } from "../../../shared/config/config-error.ts";
-import type { AgentPolicy } from "../../../shared/config/deployment.ts";
+import type { AgentPolicy } from "../../../shared/config/policy.ts";
 
 /** Where the files are that are read. */
 export const folder = mkdtempSync(join(tmpdir(), "sluice-config-"));

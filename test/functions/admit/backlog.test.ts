@@ -1,16 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as z from "zod";
 import { Backlog } from "../../../functions/admit/backlog.ts";
-import { defineAgent, skill } from "../../../shared/agents/index.ts";
-import { deploymentOf } from "../../../testing/deployment.ts";
+import { agentPolicy } from "../../../shared/config/policy.ts";
 
 const RUNTIME = "test-narrow";
-const agent = defineAgent({
-  id: "narrow",
-  description: "",
-  skills: { task: skill({ name: "Task", description: "", input: z.string(), run: async () => "" }) },
-});
 
 /** A sandbox that admits tasks, and how often it looks. */
 function sandbox(policy: object) {
@@ -22,8 +15,8 @@ function sandbox(policy: object) {
       return { live: new Set<string>(), queued: seen.queued };
     },
   };
-  const deps = { store, deployment: deploymentOf(agent, { settings: {}, policy, neighbours: [] }) };
-  return { seen, refuses: (runtime = RUNTIME) => backlog.refuses(deps, runtime) };
+  const limits = agentPolicy.parse(policy);
+  return { seen, refuses: () => backlog.refuses({ store }, RUNTIME, limits) };
 }
 
 test("it looks at first, and then when four sandboxes could have admitted as many as wait at the most", async () => {
@@ -53,10 +46,9 @@ test("it refuses at the bound, not one before, and looks each time whether that 
   assert.equal(await refuses(), undefined);
 });
 
-test("it does not look where there is no limit, or no such agent", async () => {
+test("it does not look where there is no limit", async () => {
   const { seen, refuses } = sandbox({ maxConcurrent: 0, maxQueued: 1 });
   seen.queued = 9;
   assert.equal(await refuses(), undefined);
-  assert.equal(await refuses("another"), undefined);
   assert.equal(seen.looks, 0);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Standings } from "../../../shared/policy/standing.ts";
 import { Pauses } from "../../../shared/tasks/pauses.ts";
 import { memoryPauses } from "../../../shared/testing/memory-pauses.ts";
 import { Probe } from "../../support/probe.ts";
@@ -9,7 +10,18 @@ const probe = new Probe();
 const store = memoryPauses();
 
 /** What a sandbox knows that has just begun. */
-const fresh = () => new Pauses({ store, now: probe.world.now, timing: { pauseKnownMs: 5_000 } });
+const fresh = () => {
+  const standingOf = async (runtime: string) => {
+    const pause = await store.pauseOf(runtime);
+    return pause === undefined ? {} : { pause };
+  };
+  const standings = new Standings({
+    store: { standingOf },
+    now: probe.world.now,
+    timing: { pauseKnownMs: 5_000 },
+  });
+  return new Pauses({ store, standings });
+};
 const held = async () => {
   const found: string[] = [];
   for await (const taskId of store.held(runtimeOf())) found.push(taskId);
