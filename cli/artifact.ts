@@ -4,6 +4,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Command } from "commander";
 import * as z from "zod";
 import { natsMessenger } from "../shared/events/messenger.ts";
+import { refusalOf } from "../shared/nats/refusal.ts";
 import type { ArtifactRef } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { readEventsOfTask } from "./events.ts";
@@ -64,6 +65,7 @@ async function fetch(nc: NatsConnection, ref: ArtifactRef): Promise<Uint8Array> 
   try {
     return await natsMessenger({ connection: async () => nc }).fetch(ref);
   } catch (cause) {
+    if (refusalOf(cause) !== undefined) throw cause;
     throw new CliError(EXIT.failed, cause instanceof Error ? cause.message : String(cause), { cause });
   }
 }

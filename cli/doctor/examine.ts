@@ -33,6 +33,7 @@ export async function examineAll(
       checkSecrets(credentials, place?.deployed !== undefined, inSecretsManager),
     ),
     checkNats(where, {
+      deployment: home.deployment,
       runtimes: agents.runtimes,
       timing: timing(place?.local?.timeScale),
       bridge: bridgeAdvice(place),
