@@ -9,7 +9,7 @@ import { ConfigError } from "../shared/config/config-error.ts";
 import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
-import { CONTEXT, readContext } from "./context.ts";
+import { CONTEXT, checkKeys, readContext } from "./context.ts";
 import { SluiceStack, stackName } from "./stack.ts";
 import { forgetRecord, writeRecord } from "./synth-record.ts";
 
@@ -19,6 +19,7 @@ import { forgetRecord, writeRecord } from "./synth-record.ts";
 async function main(): Promise<void> {
   const app = checkedApp();
   await forgetRecord(app.outdir);
+  for (const told of checkKeys(Object.keys(app.node.getAllContext()))) console.error(told);
   const context = readContext((key): unknown => app.node.tryGetContext(key));
   const agentsDir = resolve(ROOT, context.agents ?? "agents");
   const agentsYaml = resolve(ROOT, context.config ?? "agents.yaml");

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { nearest } from "../cli/nearest.ts";
 import { stageName } from "../shared/config/cloud.ts";
 import { ConfigError, shapeOf } from "../shared/config/config-error.ts";
 import { credentials } from "../shared/config/deployment.ts";
@@ -50,6 +51,30 @@ export const CONTEXT_OPTIONS: Readonly<Record<keyof typeof CONTEXT, ContextOptio
     meaning: "Who they are there, in the form of `nats.credentials`.",
   },
 };
+
+/** Libraries' keys have a prefix; of those that the CDK command line stores only these have none (`cdk acknowledge`). */
+const LIBRARYS = /[:/]|^(cli-)?acknowledged-issue-numbers$/;
+
+/**
+ * Looks for keys that this app does not know. One that is nearly a known one is an error: `-c stag=dev` would make
+ * another stack than was meant. Any other is told and passed over, because the app cannot see where a key comes from:
+ * `~/.cdk.json` gives its own to every app of the user (AWS CDK Developer Guide, "Context values and the AWS CDK").
+ *
+ * @param keys all that CDK has
+ * @returns what to tell of those that are passed over
+ * @throws ConfigError that names each mistyped key, and the one that was probably meant
+ */
+export function checkKeys(keys: readonly string[]): string[] {
+  const known = Object.values(CONTEXT);
+  const strange = keys.filter((key) => !known.some((of) => of === key) && !LIBRARYS.test(key));
+  const named = (key: string) => `context ${JSON.stringify(key)}: there is no such key`;
+  const mistyped = strange.flatMap((key) => {
+    const meant = nearest(key, known);
+    return meant === undefined ? [] : [`${named(key)}, did you mean ${meant}?`];
+  });
+  if (mistyped.length > 0) throw new ConfigError(mistyped.join("\n"));
+  return strange.map((key) => `${named(key)}, it is passed over; known are ${known.join(", ")}`);
+}
 
 const text = z.string("expected a text").min(1, "expected a text that is not empty");
 const servers = text.transform((urls, context) => {

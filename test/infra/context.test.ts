@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readContext } from "../../infra/context.ts";
+import { CONTEXT, checkKeys, readContext } from "../../infra/context.ts";
 import { ConfigError } from "../../shared/config/config-error.ts";
 
 const read = (values: Readonly<Record<string, unknown>>) => readContext((key) => values[key]);
@@ -24,6 +24,33 @@ test("what is given is taken", () => {
   assert.deepEqual({ stage, bridge, natsCredentials, config }, values);
   assert.equal(natsServers, "nats://a:1,tls://b:2");
 });
+
+test("a mistyped key is an error that names the one that was meant; another is told", () => {
+  assert.throws(
+    () => checkKeys(["stage", "stag", "natsServer", "other"]),
+    new ConfigError(
+      'context "stag": there is no such key, did you mean stage?\ncontext "natsServer": there is no such key, did you mean natsServers?',
+    ),
+  );
+  const [told, ...more] = checkKeys(["other", ...Object.values(CONTEXT)]);
+  assert.match(
+    told ?? "",
+    /^context "other": there is no such key, it is passed over; known are agents, config,/,
+  );
+  assert.deepEqual(more, []);
+});
+
+test("what CDK and its libraries have in the context is no matter of ours", () =>
+  assert.deepEqual(
+    checkKeys([
+      "@aws-cdk/core:checkSecretUsage",
+      "aws:cdk:enable-path-metadata",
+      "availability-zones:account=1:region=eu-central-1",
+      "cdk-nag/x",
+      "acknowledged-issue-numbers",
+    ]),
+    [],
+  ));
 
 const WRONG: readonly [name: string, values: Readonly<Record<string, unknown>>, told: RegExp][] = [
   [
