@@ -5,6 +5,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { natsMessenger } from "../shared/events/messenger.ts";
 import { ARTIFACTS_BUCKET } from "../shared/nats/index.ts";
+import { refusalOf } from "../shared/nats/refusal.ts";
 import type { ArtifactRef } from "../shared/wire/index.ts";
 import { isErased } from "./erased.ts";
 import { CliError, EXIT } from "./errors.ts";
@@ -66,6 +67,7 @@ async function fetch(nc: NatsConnection, ref: ArtifactRef): Promise<Uint8Array> 
   try {
     return await natsMessenger({ connection: async () => nc }).fetch(ref);
   } catch (cause) {
+    if (refusalOf(cause) !== undefined) throw cause;
     if (await isErased(nc, ref))
       throw new CliError(
         EXIT.failed,

@@ -29,7 +29,9 @@ async function doctor(given: Options): Promise<number> {
   const { examineAll } = await import("./doctor/examine.ts");
   out.waitingFor("looking");
   const { home, place, findings: none } = await placeOf(currentHome(given), given);
-  const where = findNats(given, process.env, home);
+  // Of a stack that cannot be read its NATS is not known either; that of this folder is another's.
+  const isUnknown = given.stack !== undefined && place === undefined && given.nats === undefined;
+  const where = isUnknown ? undefined : findNats(given, process.env, home);
   const findings = [...none, ...(await examineAll(home, place, where))];
   out.done();
   for (const finding of findings) tell(out, finding);

@@ -5,6 +5,7 @@ import {
   type OrderedConsumerOptions,
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { refusalOf } from "../shared/nats/refusal.ts";
 import { EVENTS_STREAM } from "../shared/nats/streams.ts";
 import { readEvent, type TaskEvent, taskIdOf } from "../shared/wire/index.ts";
 
@@ -26,9 +27,16 @@ export async function openFeed(
   stream: string,
   options: Partial<OrderedConsumerOptions>,
 ): Promise<Feed> {
-  const consumer = await jetstream(nc).consumers.get(stream, options);
+  const { filter_subjects: filters } = options;
+  // One filter in a list, too: the subject by which a consumer is made has neither its name nor its filter then, so
+  // that an operator can allow it without allowing durables to be changed (docs/nats.md).
+  const consumer = await jetstream(nc).consumers.get(stream, {
+    ...options,
+    ...(typeof filters === "string" && { filter_subjects: [filters] }),
+  });
   const { num_pending: pending } = await consumer.info(true);
   const messages = await consumer.consume({ max_messages: 200, expires: 10_000, idle_heartbeat: 2_000 });
+  void stopWhenRefused(nc, stream, messages);
   return {
     messages,
     pending,
@@ -40,6 +48,18 @@ export async function openFeed(
       await consumer.delete().catch(() => {});
     },
   };
+}
+
+/** A pull that the server does not allow is answered by nobody: the reading ends with that as its error. */
+async function stopWhenRefused(
+  nc: NatsConnection,
+  stream: string,
+  messages: ConsumerMessages,
+): Promise<void> {
+  const pulls = `$JS.API.CONSUMER.MSG.NEXT.${stream}.`;
+  for await (const status of nc.status())
+    if (status.type === "error" && refusalOf(status.error)?.subject.startsWith(pulls))
+      messages.stop(status.error);
 }
 
 /** Events from now on; `filters` are subjects of the stream of events. */

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
@@ -6,10 +7,12 @@ import { commandRuntime, deploymentName } from "../shared/config/deployment.ts";
 import { runtimeAgentId } from "../shared/wire/ids.ts";
 import { askLine } from "./confirm.ts";
 import { CliError, EXIT } from "./errors.ts";
+import { readFolder } from "./home.ts";
 import { agentText, configText } from "./init/templates.ts";
 import { type Written, writeNew } from "./init/write.ts";
 import { type Output, processOutput } from "./output.ts";
 import { shellQuoted } from "./repeat.ts";
+import { cleanLine } from "./text.ts";
 
 const DEFAULTS = { deployment: "local", agent: "hello", description: "Greets whoever writes to it." };
 
@@ -55,7 +58,7 @@ export function initCommand(): Command {
 
 async function init(folder: string, given: Options): Promise<number> {
   const out = processOutput(given.json);
-  const answers = await answersOf(given, out);
+  const answers = await answersOf(given, out, deploymentIn(folder));
   const written = await writeNew(folder, [
     { path: `agents/${answers.agent}.ts`, text: agentText(answers) },
     { path: "agents.yaml", text: configText(answers) },
@@ -68,9 +71,22 @@ async function init(folder: string, given: Options): Promise<number> {
   return written.some(({ isNew }) => isNew) ? EXIT.ok : EXIT.failed;
 }
 
+/** The deployment that a folder's `agents.yaml` names, if it has one: to that another agent is added. */
+function deploymentIn(folder: string): string | undefined {
+  const { config, deployment } = readFolder(folder);
+  return existsSync(config) ? deployment : undefined;
+}
+
 /** What was said, asked or is usual. */
-async function answersOf(given: Options, out: Output): Promise<Answers> {
+async function answersOf(options: Options, out: Output, deployment: string | undefined): Promise<Answers> {
+  if (deployment !== undefined && (options.deployment ?? deployment) !== deployment)
+    throw new CliError(
+      EXIT.usage,
+      `--deployment ${cleanLine(options.deployment ?? "")}: the agents.yaml that is there says deployment: ${deployment}; leave the option out, or name another folder`,
+    );
   const said = { ...DEFAULTS };
+  const isAllSaid = deployment !== undefined && options.agent !== undefined;
+  const given = { ...options, yes: options.yes || isAllSaid, deployment: deployment ?? options.deployment };
   for (const key of ["deployment", "agent", "description"] as const) {
     const option = given[key];
     if (option !== undefined) said[key] = checked(key, option, `--${key}`);
@@ -99,7 +115,8 @@ async function asked(key: keyof Answers, out: Output): Promise<string> {
 }
 
 function nextSteps(folder: string, { agent }: Answers, written: readonly Written[]): string[] {
-  const isOwn = folder === resolve(import.meta.dirname, "..");
+  const clone = resolve(import.meta.dirname, "..");
+  const isOwn = folder === clone;
   const at = (name: string) => shellQuoted(`${folder}/${name}`);
   const where = isOwn
     ? ""
@@ -107,6 +124,7 @@ function nextSteps(folder: string, { agent }: Answers, written: readonly Written
   const kept = written.some(({ path, isNew }) => path === "agents.yaml" && !isNew);
   return [
     "",
+    ...(process.cwd() === clone ? [] : [`in the clone (${clone}):`]),
     `npm start${where}`,
     `./sluice ask ${agent} "Hello"${isOwn ? "" : ` --data-folder ${at(".sluice")}`}`,
     ...(kept ? ["", `agents.yaml says who may ask ${agent}: see its defaults (docs/configuration.md)`] : []),

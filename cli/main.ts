@@ -2,6 +2,7 @@ import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { Command, CommanderError } from "commander";
 import manifest from "../package.json" with { type: "json" };
+import { refusalOf } from "../shared/nats/refusal.ts";
 import { agentsCommand } from "./agents.ts";
 import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
@@ -16,6 +17,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
 import { logsCommand } from "./logs.ts";
+import { permissionAdvice } from "./nats.ts";
 import { natsPermissionsCommand } from "./nats-permissions.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
 import { policyCommand } from "./policy.ts";
@@ -71,6 +73,9 @@ export function program(): Command {
 /** Turns whatever went wrong into one line and an exit code. */
 export function explain(error: unknown): { line: string; exitCode: number } {
   if (error instanceof CliError) return { line: error.message, exitCode: error.exitCode };
+  const refusal = refusalOf(error);
+  if (refusal !== undefined)
+    return { line: `${refusal.says}; ${permissionAdvice(refusal)}`, exitCode: EXIT.unreachable };
   if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
     return {
       line: "NATS answers, but has no streams of agents yet: start Sluice with `npm start`, or name another server with --nats",
@@ -92,7 +97,6 @@ const TROUBLES = [
   errors.ClosedConnectionError,
   errors.ConnectionError,
   errors.NoRespondersError,
-  errors.PermissionViolationError,
   errors.RequestError,
   errors.TimeoutError,
 ];

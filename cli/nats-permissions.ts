@@ -4,19 +4,29 @@ import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
 import { loadAgents } from "../shared/config/load-agents.ts";
 import { nearest } from "../shared/config/nearest.ts";
-import { NATS_FUNCTIONS, NATS_RESPONSES, type NatsGrant, natsGrants } from "../shared/nats/permissions.ts";
+import {
+  NATS_FUNCTIONS,
+  NATS_RESPONSES,
+  NATS_USERS,
+  type NatsGrant,
+  natsGrants,
+} from "../shared/nats/permissions.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { type Output, processOutput } from "./output.ts";
 import { currentHome } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine } from "./text.ts";
 
+/** Who else logs in with the credentials of a local host, which the command finds. */
+const LOCAL = ["start", "command"] as const;
+
 const FORMATS = ["table", "server", "nsc"] as const;
 
-const natsFunction = z.enum(NATS_FUNCTIONS);
+const natsUser = z.enum(NATS_USERS);
 const options = z.object({
   agent: z.string().optional(),
-  function: natsFunction.optional(),
+  function: z.array(natsUser).optional(),
+  local: z.boolean().default(false),
   format: z.enum(FORMATS).default("table"),
   json: z.boolean().default(false),
 });
@@ -24,13 +34,16 @@ type Options = z.infer<typeof options>;
 
 export function natsPermissionsCommand(): Command {
   return new Command("nats-permissions")
-    .description("print what the deployment's functions need to be allowed on NATS, and nothing more")
+    .description(
+      "print what the deployment's functions, or its operator, need to be allowed on NATS, and nothing more",
+    )
     .option("--agent <id>", "only what this agent needs")
     .option(
       "--function <name>",
-      `only what this function needs: ${NATS_FUNCTIONS.join(", ")}`,
-      oneOf(NATS_FUNCTIONS),
+      `only what this function, or other user, needs (may be repeated): ${NATS_USERS.join(", ")}`,
+      (text: string, before: readonly string[] = []) => [...before, oneOf(NATS_USERS)(text)],
     )
+    .option("--local", "besides what start and command need, where all log in as one: npm start -- --creds")
     .option(
       "--format <name>",
       "table, server (for the server's configuration) or nsc (commands)",
@@ -56,12 +69,12 @@ async function natsPermissions(given: Options): Promise<void> {
   const grants = natsGrants({
     deployment,
     agents: chosen,
-    ...(given.function !== undefined && { functions: [given.function] }),
+    functions: [...(given.function ?? NATS_FUNCTIONS), ...(given.local ? LOCAL : [])],
   });
   for (const grant of grants) out.record(grant);
   if (out.json) return;
   if (given.format === "table") return asTable(out, grants);
-  const user = [`sluice-${deployment}`, given.agent && chosen[0]?.id, given.function]
+  const user = [`sluice-${deployment}`, given.agent && chosen[0]?.id, ...(given.function ?? [])]
     .filter((part) => part !== undefined)
     .join("-");
   const answers = (given.function ?? NATS_RESPONSES.function) === NATS_RESPONSES.function;

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { readServerUrls } from "../shared/config/server-urls.ts";
-import { connectNats } from "../shared/nats/connect.ts";
+import { clientName, connectNats } from "../shared/nats/connect.ts";
 import { NatsError } from "../shared/nats/errors.ts";
+import type { Refusal } from "../shared/nats/refusal.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { type Home, USUAL_SERVER, type Where } from "./home.ts";
 import { USUAL_START } from "./start-again.ts";
@@ -55,19 +56,34 @@ function urlsOf(source: string, text: string | undefined): string[] | undefined 
 /**
  * Connects.
  *
+ * @param deployment whose client this is
+ * @param as whose permissions it needs (docs/nats.md): its inboxes have that name
  * @throws CliError `unreachable` when nobody answers or we are refused; `usage` when a file cannot be read
  */
-export async function openNats(where: Where): Promise<NatsConnection> {
+export async function openNats(
+  where: Where,
+  deployment: string,
+  as: "command" | "erase" = "command",
+): Promise<NatsConnection> {
   const { servers, credentials } = where;
   const ca = where.ca === undefined ? undefined : readPem(where.ca);
   try {
-    return await connectNats({ servers, credentials, ca, name: "sluice-cli" });
+    return await connectNats({ servers, credentials, ca, name: clientName(deployment, as) });
   } catch (cause) {
     if (!(cause instanceof NatsError)) throw cause;
     if (cause.code === "nats_credentials") throw new CliError(EXIT.usage, cause.message, { cause });
     const { says, todo } = natsTrouble(where, cause);
     throw new CliError(EXIT.unreachable, `${says}; ${todo}`, { cause });
   }
+}
+
+/** Verbs' own subjects that only `erase` needs are below these (docs/nats.md, "Permissions by function"). */
+const ERASING = /^(\$JS\.API\.STREAM\.PURGE\.|\$O\.|_INBOX_sluice-[^.]*\.erase\.)/;
+
+/** What to do when NATS does not let the command do something. */
+export function permissionAdvice({ subject }: Pick<Refusal, "subject">): string {
+  const of = ERASING.test(subject) ? "erase" : "command";
+  return `log in as an operator's own user (--creds), or give this one what \`./sluice nats-permissions --function ${of}\` prints (docs/nats.md)`;
 }
 
 /** Why there is no connection, and what to do about it. */

@@ -42,7 +42,7 @@ export async function inSession(
   };
   // Not `once`: the spinner's clean-up ends the process at a signal for which nobody listens any more.
   process.on("SIGINT", interrupt);
-  const nc = await openNats(findNats(options, process.env, home));
+  const nc = await openNats(findNats(options, process.env, home), home.deployment);
   void tellTroubles(nc, out);
   try {
     return await work({ nc, home, ...(place && { place }), out, interrupted: interruption.signal });

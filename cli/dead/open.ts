@@ -91,7 +91,7 @@ function streamReader(home: Home, given: NatsOptions) {
   return {
     async holds({ stream, seq }: Forwarded): Promise<boolean | undefined> {
       try {
-        connecting ??= openNats(findNats(given, process.env, home));
+        connecting ??= openNats(findNats(given, process.env, home), home.deployment);
         const jsm = await jetstreamManager(await connecting, { checkAPI: false, timeout: READ_MS });
         return (await readBySeq(jsm, stream, seq)) !== null;
       } catch {

@@ -10,7 +10,7 @@ import { USUAL_START } from "../start-again.ts";
 import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
-import { examine, type Finding, ok } from "./finding.ts";
+import { examine, type Finding, ok, warning } from "./finding.ts";
 import { checkFunctions, checkSchedules } from "./functions.ts";
 import { checkNats } from "./nats.ts";
 import { checkPauses } from "./pauses.ts";
@@ -21,19 +21,31 @@ import { checkService } from "./service.ts";
 import { checkTable } from "./storage.ts";
 import { nodeFinding, sluiceFinding, stackFinding } from "./versions.ts";
 
-/** Looks at everything there is, and changes nothing. */
+const NATS_UNKNOWN = warning(
+  "NATS",
+  "not looked at: the stack's outputs tell where it is, and it cannot be read",
+  "see above, or name it with --nats and --creds",
+);
+
+/**
+ * Looks at everything there is, and changes nothing.
+ *
+ * @param where NATS; nothing where that is not known, which is told
+ */
 export async function examineAll(
   home: Home,
   place: Place | undefined,
-  where: Where,
+  where: Where | undefined,
 ): Promise<readonly Finding[]> {
   const agents = await agentsOf(home);
+  if (where === undefined) return [nodeFinding(process.version), ...agents.findings, NATS_UNKNOWN];
   const credentials = place?.deployed === undefined ? where.credentials : home.operator.credentials;
   const [known, nats, there] = await Promise.all([
     examine("credentials", "see that nats.credentials of agents.yaml names what it should", () =>
       checkSecrets(credentials, place?.deployed !== undefined, inSecretsManager),
     ),
     checkNats(where, {
+      deployment: home.deployment,
       runtimes: agents.runtimes,
       timing: timing(place?.local?.timeScale),
       bridge: bridgeAdvice(place),

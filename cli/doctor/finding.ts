@@ -1,7 +1,9 @@
 import { ConfigError } from "../../shared/config/config-error.ts";
 import { NatsError } from "../../shared/nats/errors.ts";
+import { type Refusal, refusalOf } from "../../shared/nats/refusal.ts";
 import type { Resource } from "../deployed.ts";
 import { CliError } from "../errors.ts";
+import { permissionAdvice } from "../nats.ts";
 import { reasonOf } from "../place.ts";
 import { cleanLine } from "../text.ts";
 
@@ -44,6 +46,8 @@ export async function examine(
   try {
     return await look();
   } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal !== undefined) return [refused(part, refusal)];
     const speaks = [CliError, ConfigError, NatsError].some((Speaking) => error instanceof Speaking);
     const reason = `${speaks ? "" : "cannot be asked: "}${reasonOf(error)}`;
     return [wrong(part, cleanLine(reason, 1_000), todo)];
@@ -55,6 +59,11 @@ export function ownFunctions(resources: readonly Resource[]): readonly Resource[
   return resources.filter(
     ({ type, id }) => type === "AWS::Lambda::Function" && !/^(Custom|LogRetention|AWS)/.test(id),
   );
+}
+
+/** A part that NATS does not let us look at. */
+export function refused(part: string, refusal: Refusal): Finding {
+  return wrong(part, `cannot be asked: ${cleanLine(refusal.says, 1_000)}`, permissionAdvice(refusal));
 }
 
 /** The names of AWS's errors that say that something is not there. */

@@ -4,6 +4,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
 import type { Timing } from "../../shared/config/timing.ts";
 import { NatsError } from "../../shared/nats/errors.ts";
+import { type Refusal, refusalOf } from "../../shared/nats/refusal.ts";
 import { type PulledRuntime, TASKS_STREAM } from "../../shared/nats/streams.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Where } from "../home.ts";
@@ -13,7 +14,7 @@ import { cleanLine } from "../text.ts";
 import type { BridgeAdvice } from "./bridge.ts";
 import { clockFinding } from "./clock.ts";
 import { checkDurables } from "./durables.ts";
-import { examine, type Finding, ok, warning, wrong } from "./finding.ts";
+import { examine, type Finding, ok, refused, warning, wrong } from "./finding.ts";
 import { checkStreams } from "./streams.ts";
 
 const API_MS = 5_000;
@@ -24,6 +25,7 @@ const NEARLY_FULL = 0.8;
 
 /** What is to be found at NATS. */
 export interface NatsExpected {
+  readonly deployment: string;
   readonly runtimes: readonly PulledRuntime[];
   readonly timing: Timing;
   /** What to do about the bridge of this deployment. */
@@ -34,7 +36,7 @@ export interface NatsExpected {
 export async function checkNats(where: Where, expected: NatsExpected): Promise<readonly Finding[]> {
   let nc: NatsConnection;
   try {
-    nc = await openNats(where);
+    nc = await openNats(where, expected.deployment);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     return [unconnected(where, error)];
@@ -69,34 +71,41 @@ export function serverFinding({ servers }: Pick<Where, "servers">, version: stri
 async function checkJetStream(nc: NatsConnection, expected: NatsExpected): Promise<readonly Finding[]> {
   const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: API_MS });
   const account = await accountFinding(jsm);
-  if (account.level === "wrong") return [account];
+  // Not to be let in one place says nothing of the others, unless no answer can be heard at all.
+  if (account.isRefused !== "publish" && account.finding.level === "wrong") return [account.finding];
   const todo = "see that its user may publish on $JS.API.> (docs/wire.md §13)";
   const [clock, streams, durables] = await Promise.all([
     clockFindings(nc),
     examine("streams", todo, () => checkStreams(jsm)),
     examine("durables", todo, () => checkDurables(jsm, expected, sleep)),
   ]);
-  return [account, ...clock, ...streams, ...durables];
+  return [account.finding, ...clock, ...streams, ...durables];
 }
 
-async function accountFinding(jsm: JetStreamManager): Promise<Finding> {
+async function accountFinding(
+  jsm: JetStreamManager,
+): Promise<{ readonly finding: Finding; readonly isRefused?: Refusal["operation"] }> {
   try {
-    const { storage, limits } = await jsm.getAccountInfo();
-    const share = limits.max_storage > 0 ? storage / limits.max_storage : 0;
-    if (share >= NEARLY_FULL)
-      return warning(
-        "JetStream",
-        `${Math.round(share * 100)} % of the account's storage is taken`,
-        "give the account more, or the streams a max_age: a full stream takes no task",
-      );
-    return ok("JetStream", "enabled");
+    return { finding: await lookAtAccount(jsm) };
   } catch (error) {
-    return wrong(
-      "JetStream",
-      `does not answer: ${cleanLine(reasonOf(error))}`,
-      "enable it (nats-server -js), or allow it to the user's account",
-    );
+    const refusal = refusalOf(error);
+    if (refusal !== undefined)
+      return { finding: refused("JetStream", refusal), isRefused: refusal.operation };
+    const says = `does not answer: ${cleanLine(reasonOf(error))}`;
+    const todo = "enable it (nats-server -js), or allow it to the user's account";
+    return { finding: wrong("JetStream", says, todo) };
   }
+}
+
+async function lookAtAccount(jsm: JetStreamManager): Promise<Finding> {
+  const { storage, limits } = await jsm.getAccountInfo();
+  const share = limits.max_storage > 0 ? storage / limits.max_storage : 0;
+  if (share < NEARLY_FULL) return ok("JetStream", "enabled");
+  return warning(
+    "JetStream",
+    `${Math.round(share * 100)} % of the account's storage is taken`,
+    "give the account more, or the streams a max_age: a full stream takes no task",
+  );
 }
 
 const stamped = z.object({ ts: z.iso.datetime({ offset: true }) });

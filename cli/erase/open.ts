@@ -56,7 +56,7 @@ export async function openErasing(folder: Home, given: NatsOptions): Promise<Era
   /** Only what was given out by way of NATS needs it. */
   async function connect(isNeeded: boolean): Promise<NatsConnection | undefined> {
     if (!isNeeded) return undefined;
-    const nc = await openNats(findNats(given, process.env, home));
+    const nc = await openNats(findNats(given, process.env, home), home.deployment, "erase");
     closing.defer(() => nc.close());
     return nc;
   }

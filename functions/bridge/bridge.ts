@@ -12,6 +12,7 @@ import {
   type PulledRuntime,
   type RuntimeConsumers,
 } from "../../shared/nats/index.ts";
+import { refusalOf } from "../../shared/nats/refusal.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 import { offerCards } from "./cards.ts";
 import { watchLag } from "./lag.ts";
@@ -158,10 +159,17 @@ async function prepare(
 }
 
 function unprepared(cause: unknown): never {
+  throw new NatsError("nats_jetstream", whyUnprepared(cause), { cause });
+}
+
+/** Before a stream is made it has been looked for: who may not make it is told that it is not there. */
+function whyUnprepared(cause: unknown): string {
+  const refusal = refusalOf(cause);
+  const [, stream] = /^\$JS\.API\.STREAM\.CREATE\.([^.]+)$/.exec(refusal?.subject ?? "") ?? [];
+  if (stream !== undefined)
+    return `the stream ${stream} does not exist, and this user may not make it; make it as docs/deploying.md says`;
+  if (refusal !== undefined)
+    return `${refusal.says}; give it what ./sluice nats-permissions prints (docs/nats.md)`;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  throw new NatsError(
-    "nats_jetstream",
-    `the streams and consumers cannot be had (${reason}); check that JetStream is enabled and that the account may use $JS.API`,
-    { cause },
-  );
+  return `the streams and consumers cannot be had (${reason}); check that JetStream is enabled and that the account may use $JS.API`;
 }

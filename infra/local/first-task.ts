@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { jetstreamManager } from "@nats-io/jetstream";
+import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { askTask } from "../../cli/ask.ts";
 import { endText, eventLine } from "../../cli/render.ts";
 import { colours, wantsColour } from "../../cli/text.ts";
 import { commandRuntime, type DeploymentConfig, type HostedAgent } from "../../shared/config/deployment.ts";
-import { connectNats, STREAMS } from "../../shared/nats/index.ts";
+import { clientName, connectNats, STREAMS } from "../../shared/nats/index.ts";
+import { refusalOf } from "../../shared/nats/refusal.ts";
 import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
-import { HostError } from "./errors.ts";
+import { HostError, messageOf } from "./errors.ts";
 import type { Host } from "./host.ts";
 import type { Progress } from "./progress.ts";
 
@@ -57,7 +58,7 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
     servers: host.endpoints.nats.split(","),
     credentials,
     ca: ca === undefined ? undefined : readFileSync(ca, "utf8"),
-    name: "sluice-start",
+    name: clientName(deployment.deployment, "start"),
   });
   try {
     progress.doing("waiting for the bridge");
@@ -92,23 +93,35 @@ function isOpen({ deployment }: DeploymentConfig, { policy }: HostedAgent): bool
   return acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(commandRuntime(deployment));
 }
 
+/** Why the first task cannot be sent or followed, where NATS does not let us; undefined where something else is wrong. */
+export function whyRefused(error: unknown): string | undefined {
+  const refusal = refusalOf(error);
+  if (refusal === undefined) return undefined;
+  return `${refusal.says}; give it what \`./sluice nats-permissions --local\` prints (docs/nats.md)`;
+}
+
 async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Promise<void> {
   const jsm = await jetstreamManager(nc, { checkAPI: false });
   const deadline = Date.now() + STREAMS_WITHIN_MS;
   for (const { name } of STREAMS) {
-    while (
-      !(await jsm.streams.info(name).then(
-        () => true,
-        () => false,
-      ))
-    ) {
+    for (;;) {
+      const trouble = await jsm.streams.info(name).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      );
+      if (trouble === undefined) break;
       signal.throwIfAborted();
-      if (Date.now() > deadline)
-        throw new HostError(
-          "part_failed",
-          `the bridge has not made the stream ${name}; see ${logsDir}/bridge.log`,
-        );
+      if (refusalOf(trouble.error) !== undefined) throw trouble.error;
+      if (Date.now() > deadline) throw noStream(name, trouble.error, logsDir);
       await sleep(100);
     }
   }
+}
+
+function noStream(name: string, error: unknown, logsDir: string): HostError {
+  const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+  const what = isMissing
+    ? `the bridge has not made the stream ${name}`
+    : `the stream ${name} cannot be seen: ${messageOf(error)}`;
+  return new HostError("part_failed", `${what}; see ${logsDir}/bridge.log`, { cause: error });
 }

@@ -9,7 +9,7 @@ import { readServerUrls } from "../../shared/config/server-urls.ts";
 import { ROOT } from "../bundle.ts";
 import { synthesize } from "../synth.ts";
 import { messageOf } from "./errors.ts";
-import { delegateFirstTask, whyNoFirstTask } from "./first-task.ts";
+import { delegateFirstTask, whyNoFirstTask, whyRefused } from "./first-task.ts";
 import { type Host, type HostEvent, startHost } from "./host.ts";
 import type { AlarmChange } from "./metrics/alarms.ts";
 import { type Progress, progressOn } from "./progress.ts";
@@ -146,6 +146,24 @@ async function showFirstTask(
     progress.line(`No first task: ${obstacle}`);
     return false;
   }
+  try {
+    return await firstTaskCompletes(host, deployment, chosen, progress, signal);
+  } catch (error) {
+    // A user that may do what the functions do and no more is as it should be: everything else works.
+    const refused = whyRefused(error);
+    if (refused === undefined) throw error;
+    progress.line(`No first task: ${refused}`);
+    return false;
+  }
+}
+
+async function firstTaskCompletes(
+  host: Host,
+  deployment: DeploymentConfig,
+  chosen: Options,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { state } = await delegateFirstTask({
     host,
     deployment,

@@ -200,7 +200,7 @@ describe("NATS", () => {
   const check = () =>
     checkNats(
       { servers: [own.url], credentials: "none" },
-      { runtimes: RUNTIMES, timing: timing(), bridge: bridgeAdvice(local) },
+      { deployment: "acme", runtimes: RUNTIMES, timing: timing(), bridge: bridgeAdvice(local) },
     );
 
   test("streams that are missing, take other subjects, or differ", async () => {
@@ -300,7 +300,7 @@ describe("NATS", () => {
       writeFileSync(file, JSON.stringify({ user, password: user }));
       return checkNats(
         { servers: [server.url], credentials: `file:${file}` },
-        { runtimes: [], timing: timing(), bridge: bridgeAdvice(local) },
+        { deployment: "acme", runtimes: [], timing: timing(), bridge: bridgeAdvice(local) },
       );
     };
     assertFound(await as("none"), /^wrong JetStream: does not answer/);

@@ -32,7 +32,10 @@ test("what it writes is a deployment whose agent takes its first task", async (t
   const folder = newFolder();
   const { code, stdout, stderr } = await init(folder, "--deployment", "acme", "--agent", "greeter");
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /^written {2}agents\/greeter\.ts\nwritten {2}agents\.yaml\n\nnpm start -- --config /);
+  assert.match(
+    stdout,
+    /^written {2}agents\/greeter\.ts\nwritten {2}agents\.yaml\n\nin the clone \(\/.*\):\nnpm start -- --config /,
+  );
   const { deployment } = readAgentsYaml(
     join(folder, "agents.yaml"),
     await loadAgents(join(folder, "agents")),
@@ -65,6 +68,19 @@ test("what is there stays as it is, and nothing to write is no success", async (
   assert.equal(second.code, 1);
   assert.equal(readFileSync(join(folder, "agents/hello.ts"), "utf8"), agent);
   assert.equal(readFileSync(join(folder, "agents.yaml"), "utf8"), config);
+});
+
+test("beside an agents.yaml its deployment counts, nothing is asked, and another name is refused", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "agents.yaml"), "deployment: acme\n");
+  const other = await init(folder, "--agent", "support", "--deployment", "dev");
+  assert.equal(other.code, 2);
+  assert.match(other.stderr, /--deployment dev: the agents\.yaml that is there says deployment: acme/);
+  for (const args of [["support"], ["again", "--deployment", "acme"]] as const) {
+    const { code, stdout, stderr } = await init(folder, "--agent", ...args);
+    assert.equal(code, 0, stderr);
+    assert.ok(stdout.startsWith(`written  agents/${args[0]}.ts\nkept     agents.yaml`), stdout);
+  }
 });
 
 test("what is no name, or is not said where nobody can be asked, is told", async () => {

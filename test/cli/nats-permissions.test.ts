@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import * as z from "zod";
-import { natsGrants } from "../../shared/nats/permissions.ts";
+import { NATS_FUNCTIONS, type NatsUser, natsGrants } from "../../shared/nats/permissions.ts";
 import { findNatsServer } from "../support/nats-server.ts";
 import { run } from "./run.ts";
 
@@ -47,6 +47,18 @@ test("what is printed is what the functions need: of all, of one agent, of one f
     natsGrants({ deployment: "acme", agents: AGENTS.slice(0, 1), functions: ["admit"] }),
   );
   assert.ok(!plain.stdout.includes("boss") && !plain.stdout.includes("a2a_events_"), plain.stdout);
+});
+
+test("an operator's user, and one for all of a local host", async () => {
+  const [operator, local] = await Promise.all([
+    print("--json", "--function", "command", "--function", "erase"),
+    print("--json", "--local"),
+  ]);
+  const of = (...functions: NatsUser[]) => natsGrants({ deployment: "acme", agents: AGENTS, functions });
+  assert.deepEqual(operator.json(), of("command", "erase"));
+  assert.deepEqual(local.json(), of(...NATS_FUNCTIONS, "start", "command"));
+  const subjects = of(...NATS_FUNCTIONS, "start", "command").map(({ kind, subject }) => kind + subject);
+  assert.equal(new Set(subjects).size, subjects.length);
 });
 
 test("the server takes what is printed for its configuration, with the same subjects", async () => {

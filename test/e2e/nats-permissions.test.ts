@@ -4,13 +4,17 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
 import { ROOT } from "../../infra/bundle.ts";
+import { delegateFirstTask } from "../../infra/local/first-task.ts";
 import { type Host, startHost } from "../../infra/local/host.ts";
+import { progressOn } from "../../infra/local/progress.ts";
 import { ensurePeersBucket } from "../../shared/cards/bucket.ts";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { loadAgents } from "../../shared/config/load-agents.ts";
 import { natsMessenger } from "../../shared/events/messenger.ts";
 import {
   ARTIFACTS_BUCKET,
@@ -23,17 +27,21 @@ import {
   putObject,
   readBySeq,
   readLastOn,
+  STREAMS,
 } from "../../shared/nats/index.ts";
 import {
   grantsBy,
   NATS_FUNCTIONS,
   NATS_PERMISSIONS,
   NATS_RESPONSES,
+  NATS_ROLES,
   type NatsFunction,
   type NatsGrant,
+  type NatsUser,
   natsGrants,
   type PermissionsOf,
 } from "../../shared/nats/permissions.ts";
+import { start } from "../cli/run.ts";
 import { findNatsServer } from "../support/nats-server.ts";
 import { type ConfiguredNats, startConfiguredNats } from "../support/nats-users.ts";
 import { type NatsWitness, startNatsWitness } from "../support/nats-witness.ts";
@@ -46,12 +54,19 @@ const AGENTS = ["asker", "boss", "counted", "counted-limited", "exec", "faulty",
   .concat("stepper", "support")
   .map((id) => ({ runtime: `acme-${id}`, delegates: true }));
 
+const DEPLOYMENT = join(ROOT, "test/fixtures/deployment");
+
 let nats: ConfiguredNats;
 let witness: NatsWitness;
 let peer: Peer;
 let host: Host;
 
 before(async () => {
+  const roles = NATS_ROLES.map((name) => ({
+    user: name,
+    password: name,
+    permissions: permissions(grantsOf(name)),
+  }));
   const users = NATS_FUNCTIONS.flatMap((name) => [
     { user: name, password: name, permissions: { ...permissions(grantsOf(name)), ...responses(name) } },
     ...linesOf(name).map((_, at) => ({
@@ -64,7 +79,7 @@ before(async () => {
   const admin = { user: "admin", password: "admin" };
   nats = await startConfiguredNats({
     accounts: {
-      agents: { jetstream: "enabled", users: [...users, admin] },
+      agents: { jetstream: "enabled", users: [...users, ...roles, admin] },
       strangers: { jetstream: "enabled", users: [{ user: "stranger", password: "stranger" }] },
     },
     no_auth_user: "admin",
@@ -96,16 +111,16 @@ function responses(name: NatsFunction) {
   return name === answers ? { allow_responses: { max, expires } } : {};
 }
 
-function grantsOf(name: NatsFunction): NatsGrant[] {
+function grantsOf(name: NatsUser): NatsGrant[] {
   return natsGrants(of(name));
 }
 
-function of(name: NatsFunction): PermissionsOf {
+function of(name: NatsUser): PermissionsOf {
   return { deployment: "acme", agents: AGENTS, functions: [name] };
 }
 
 /** The lines of a function, each with its subjects. */
-function linesOf(name: NatsFunction): (readonly NatsGrant[])[] {
+function linesOf(name: NatsUser): (readonly NatsGrant[])[] {
   return NATS_PERMISSIONS.map((line) => grantsBy(line, of(name))).filter((grants) => grants.length > 0);
 }
 
@@ -123,7 +138,7 @@ function lacking(name: NatsFunction, line: number): NatsGrant[] {
   return linesOf(name).toSpliced(line, 1).flat();
 }
 
-function credentials(name: NatsFunction): string {
+function credentials(name: NatsUser): string {
   const path = join(folder, name);
   writeFileSync(path, JSON.stringify({ user: name, password: name }));
   return `file:${path}`;
@@ -147,20 +162,20 @@ function lackingUser(name: NatsFunction, line: number): string {
 }
 
 /** A connection as a function makes it. */
-async function as(name: NatsFunction): Promise<NatsConnection> {
+async function as(name: NatsUser): Promise<NatsConnection> {
   const settings = { servers: [witness.url], credentials: credentials(name) };
   return connectNats({ ...settings, name: clientName("acme", name) });
 }
 
-function refusals(): string[] {
-  return NATS_FUNCTIONS.flatMap((name) =>
+function refusals(of: readonly NatsUser[] = NATS_FUNCTIONS): string[] {
+  return of.flatMap((name) =>
     (witness.seen.get(clientName("acme", name))?.refused ?? []).map((refused) => `${name}: ${refused}`),
   );
 }
 
 async function has(taskId: string, state: string): Promise<void> {
   await until(state, async () => (await peer.events(taskId)).some(({ event }) => event.state === state), {
-    seen: refusals,
+    seen: () => refusals(),
   });
 }
 
@@ -281,7 +296,7 @@ test("so does what they do only rarely, and none of their permissions is without
 });
 
 /** What a function was seen to publish on or to subscribe to by a line of its own. */
-function usesOf(name: NatsFunction, line: readonly NatsGrant[]): string[] {
+function usesOf(name: NatsUser, line: readonly NatsGrant[]): string[] {
   const seen = witness.seen.get(clientName("acme", name));
   const used = [...((line[0]?.kind === "publish" ? seen?.published : seen?.subscribed) ?? [])];
   return used.filter((subject) => line.some((grant) => covers(grant.subject, subject)));
@@ -353,6 +368,99 @@ test("a function can neither speak as another agent nor hear what others are ans
     await refused(() => nc.subscribe(subject, { callback: () => undefined }));
   await nc.close();
 });
+
+test("the first look of `npm start` and every verb do with what is documented for them", async (context) => {
+  await showCard();
+  await firstLook();
+  const { canceled, made } = await everyVerb(context);
+  await run("retry", canceled);
+  await runAs("erase", "erase", made, "--yes", "--streams");
+  await everyBody();
+  // Readers end by themselves: whoever could delete one could delete anybody's durable.
+  const refused = refusals(NATS_ROLES).filter((line) => !line.includes("$JS.API.CONSUMER.DELETE."));
+  assert.deepEqual(refused, []);
+  const unused = NATS_ROLES.flatMap((name) =>
+    linesOf(name).flatMap((line) => (usesOf(name, line).length > 0 ? [] : [`${name}: ${line[0]?.subject}`])),
+  );
+  assert.deepEqual(unused, []);
+});
+
+async function showCard(): Promise<void> {
+  const jsm = await jetstreamManager(peer.nc);
+  await jsm.streams.add({ name: "KV_A2A_PEERS", subjects: ["$KV.A2A_PEERS.>"] });
+  peer.nc.publish("$KV.A2A_PEERS.bob-lobby", JSON.stringify({ agentId: "bob-lobby", card: {} }));
+}
+
+async function firstLook(): Promise<void> {
+  const { deployment } = readAgentsYaml(
+    join(DEPLOYMENT, "agents.yaml"),
+    await loadAgents(join(DEPLOYMENT, "agents")),
+  );
+  const agents = deployment.agents.filter(({ id }) => id === "maker");
+  const { state } = await delegateFirstTask({
+    host: { endpoints: { ...host.endpoints, nats: witness.url } },
+    deployment: { ...deployment, agents },
+    credentials: credentials("start"),
+    ca: undefined,
+    logsDir: folder,
+    progress: progressOn(process.stderr),
+    signal: AbortSignal.timeout(60_000),
+  });
+  assert.equal(state, "TASK_STATE_COMPLETED");
+}
+
+/** Runs a verb that must succeed; gives what it says. */
+async function run(...args: string[]): Promise<string> {
+  return runAs("command", ...args);
+}
+
+async function runAs(user: NatsUser, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await startVerb(user, args).finished;
+  assert.equal(code, 0, `${args.join(" ")}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+function startVerb(user: NatsUser, [verb = "", ...args]: readonly string[]) {
+  const creds = credentials(user).slice("file:".length);
+  const where = ["--data-folder", join(folder, "data"), "--nats", witness.url, "--creds", creds];
+  return start([verb, ...where, ...args], { cwd: DEPLOYMENT });
+}
+
+async function everyVerb(
+  context: TestContext,
+): Promise<{ readonly canceled: string; readonly made: string }> {
+  const watching = startVerb("command", ["watch"]);
+  context.after(() => watching.signal("SIGKILL"));
+  const [asked = "", canceled = ""] = (
+    await Promise.all(["wall", "door"].map((text) => run("ask", "asker", text, "--no-wait")))
+  ).map((id) => id.trim());
+  const input = join(folder, "input.json");
+  writeFileSync(input, JSON.stringify({ bytes: 2_000_000 }));
+  const done = await run("ask", "maker", "--skill", "artifact", "--file", input);
+  const [made = assert.fail(done)] = /task_[0-9a-f]{24}/.exec(done) ?? [];
+  await run("artifact", made, "--out", join(folder, "blob"));
+  await run("reply", asked, "green");
+  await run("authorize", asked);
+  await run("cancel", canceled);
+  assert.match(await run("status"), new RegExp(asked));
+  await run("status", asked.slice(0, 12));
+  assert.match(await run("agents"), /acme-asker +listening/);
+  const unknown = await startVerb("command", ["ask", "bob-lobby", "hello"]).finished;
+  assert.match(unknown.stderr, /no channelRef/);
+  const { stdout } = await startVerb("command", ["doctor"]).finished;
+  assert.match(stdout, /^ok +JetStream: enabled\n(.*\n)*ok +durables: 21 of 21 /m);
+  watching.signal("SIGINT");
+  assert.equal((await watching.finished).code, 0);
+  return { canceled, made };
+}
+
+/** What `dead` looks up of messages whose bodies have not travelled with them. */
+async function everyBody(): Promise<void> {
+  const nc = await as("command");
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  for (const { name } of STREAMS) await readBySeq(jsm, name, 1);
+  await nc.close();
+}
 
 test("another account hears nothing of the agents, and its messages reach nobody", async () => {
   const nc = await connect({ servers: nats.url, user: "stranger", pass: "stranger" });

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import {
@@ -10,6 +13,7 @@ import {
   tasksConsumer,
 } from "../../../shared/nats/index.ts";
 import { startNats } from "../../support/nats-server.ts";
+import { startConfiguredNats } from "../../support/nats-users.ts";
 import { Bench, clientFor, plain, quiet, until } from "./support/bench.ts";
 
 let bench: Bench;
@@ -97,6 +101,33 @@ test("an agent whose events cannot be had is given its tasks, and that is said",
   await until("its tasks", () => bench.queued().length === 2);
   assert.equal((await run.end()).forwarded, 2);
   assert.deepEqual(errors, ["a runtime does not hear of what it hands on"]);
+});
+
+test("a stream that is not there and may not be made is named, and so is what else is not allowed", async (t) => {
+  const user = (name: string, publish: readonly string[]) => ({
+    ...{ user: name, password: name },
+    permissions: { publish, subscribe: ["_INBOX_bridge.>"] },
+  });
+  const other = await startConfiguredNats({
+    authorization: { users: [user("looks", ["$JS.API.STREAM.INFO.*"]), user("none", ["x"])] },
+  });
+  t.after(() => other.stop());
+  const says = async (name: string, words: RegExp) => {
+    const login = join(mkdtempSync(join(tmpdir(), "sluice-bridge-")), name);
+    writeFileSync(login, JSON.stringify({ user: name, password: name }));
+    const link = new NatsLink({ servers: [other.url], credentials: `file:${login}`, name: "bridge" });
+    t.after(() => link.close());
+    await assert.rejects(bench.begin({ link }).end(), (error) => {
+      assert.ok(error instanceof NatsError && error.code === "nats_jetstream");
+      assert.match(error.message, words);
+      return true;
+    });
+  };
+  await says(
+    "looks",
+    /^the stream A2A_[A-Z]+ does not exist, and this user may not make it; make it as docs/,
+  );
+  await says("none", /publish on "\$JS\.API\.STREAM\.INFO\.A2A_[A-Z]+"; give it what .\/sluice nats-perm/);
 });
 
 test("NATS going down during a run is a clear error at its end; coming back, the run goes on", async (t) => {
