@@ -370,7 +370,7 @@ test("a function can neither speak as another agent nor hear what others are ans
 });
 
 test("the first look of `npm start` and every verb do with what is documented for them", async (context) => {
-  await showCard();
+  showCard();
   await firstLook();
   const { canceled, made } = await everyVerb(context);
   await run("retry", canceled);
@@ -385,9 +385,7 @@ test("the first look of `npm start` and every verb do with what is documented fo
   assert.deepEqual(unused, []);
 });
 
-async function showCard(): Promise<void> {
-  const jsm = await jetstreamManager(peer.nc);
-  await jsm.streams.add({ name: "KV_A2A_PEERS", subjects: ["$KV.A2A_PEERS.>"] });
+function showCard(): void {
   peer.nc.publish("$KV.A2A_PEERS.bob-lobby", JSON.stringify({ agentId: "bob-lobby", card: {} }));
 }
 
