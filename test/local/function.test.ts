@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import test from "node:test";
 import type { InvocationResult } from "../../infra/local/host.ts";
 import { eventually, isAlive, startTestHost } from "./support/host.ts";
@@ -83,6 +85,9 @@ test("a process that ends fails its invocation and is replaced", async (t) => {
     // It has told its error, and is leaving.
     await eventually(() => !isAlive(Number(pid)));
   }
+  // In its log each death stands after the time of its own.
+  const logged = readFileSync(join(host.dataDir, "logs", "obedient.log"), "utf8");
+  assert.equal(logged.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z ERROR RequestId: /gm)?.length, cases.length);
 });
 
 test("an invocation that overruns its time is killed, even if it never yields", async (t) => {
