@@ -5,9 +5,6 @@ import * as z from "zod";
 import { brokenRules } from "./peer-rules.ts";
 
 const PREFIX = "$KV.A2A_PEERS.";
-/** A peer that was not seen for so long is stale. */
-const STALE_MS = 90_000;
-
 const shown = z.object({
   card: z.object({ skills: z.array(z.object({ id: z.string() })).nullish() }),
   extendedCard: z
@@ -38,17 +35,17 @@ export class Follower {
   stumbles = 0;
   readonly #nc: NatsConnection;
   readonly #retryMs: number;
-  readonly #now: () => number;
+  readonly #staleMs: number;
   readonly #seen = new Map<string, { readonly record: Shown; readonly at: number }>();
   #stopped = false;
   #stop: () => void = () => undefined;
   readonly #running: Promise<void>;
 
-  /** @param options.retryMs how long it waits before it watches again; those that exist wait 5 s */
-  constructor(nc: NatsConnection, { retryMs, now = Date.now }: { retryMs: number; now?: () => number }) {
+  /** @param scale how many times faster all goes: those that exist wait 5 s, and forget whom they have not seen for 90 */
+  constructor(nc: NatsConnection, scale: number) {
     this.#nc = nc;
-    this.#retryMs = retryMs;
-    this.#now = now;
+    this.#retryMs = 5_000 / scale;
+    this.#staleMs = 90_000 / scale;
     this.#running = this.#follow();
   }
 
@@ -60,10 +57,10 @@ export class Follower {
 
   /** The agents of a guild that it shows to people. */
   listed(guild: string): Listed[] {
-    const now = this.#now();
+    const now = Date.now();
     return Array.from(this.#seen).flatMap(([runtime, { record, at }]) => {
       const { channel_ref: channelRef, runtime: kind, discord_guild_id } = record.extendedCard;
-      const fresh = now - at <= STALE_MS && record.expiresAt > now;
+      const fresh = now - at <= this.#staleMs && record.expiresAt > now;
       const skillId = taskSkill(record, channelRef);
       if (!fresh || !["channel", "thread"].includes(kind) || discord_guild_id !== guild) return [];
       return channelRef === "" || skillId === undefined ? [] : [{ runtime, channelRef, skillId }];
@@ -103,7 +100,7 @@ export class Follower {
     }
     const [broken] = brokenRules(key, message.data);
     if (broken !== undefined) throw new Error(`${key}: ${broken}`);
-    this.#seen.set(key, { record: shown.parse(message.json()), at: this.#now() });
+    this.#seen.set(key, { record: shown.parse(message.json()), at: Date.now() });
   }
 }
 

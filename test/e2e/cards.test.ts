@@ -12,6 +12,7 @@ import { awsSettings } from "../../infra/local/aws.ts";
 import { openPeersBucket, type PeersBucket } from "../../shared/cards/bucket.ts";
 import { dynamoPublished } from "../../shared/cards/dynamodb-published.ts";
 import { recordFaults } from "../../shared/cards/validate.ts";
+import { Follower } from "../cards/follower.ts";
 import { run } from "../cli/run.ts";
 import { type Sluice, startSluice } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
@@ -20,6 +21,10 @@ import { until } from "../support/until.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "sluice-cards-"));
 const FIXTURES = join(ROOT, "test/fixtures/deployment");
+/** Of the fixtures. */
+const GUILD = "101234567890123456";
+/** At which the product is run here. */
+const TIME_SCALE = 20;
 const AGENTS = "asker boss counted-limited counted exec faulty maker narrow stepper support".split(" ");
 const RUNTIMES = AGENTS.map((id) => `acme-${id}`);
 
@@ -71,6 +76,35 @@ test("each agent's card is one that every peer takes, and the command says so", 
     RUNTIMES.map((runtime) => ({ runtime, state: "valid", faults: [] })),
   );
   assert.equal(shown.code, 0, shown.stderr);
+});
+
+test("a peer that follows the bucket as existing ones do finds the agents and has them work, whatever a third party puts there", async () => {
+  const { nc } = sluice.peer;
+  const follower = new Follower(nc, TIME_SCALE);
+  const findsAll = () => {
+    const found = new Set(follower.listed(GUILD).map(({ runtime }) => runtime));
+    return RUNTIMES.every((runtime) => found.has(runtime));
+  };
+  // As a publisher does that knows no better: its record ends the watch of such a peer each time.
+  const put = () => void bucket.put("mallory", bytesOf("{")).catch(() => undefined);
+  put();
+  const puts = setInterval(put, 60_000 / TIME_SCALE);
+  try {
+    for (let round = 1; round <= 3; round++) {
+      const { stumbles } = follower;
+      await until("it has come upon the bad record", () => follower.stumbles > stumbles);
+      await until("it finds all agents", findsAll);
+    }
+    assert.deepEqual(follower.listed("201234567890123456"), []);
+    const found = follower.listed(GUILD).find(({ runtime }) => runtime === "acme-maker");
+    const { runtime, channelRef, skillId } = found ?? assert.fail("not found");
+    const { taskId } = await sluice.peer.ask(runtime, { channelRef, skillId });
+    const events = await sluice.peer.outcome(taskId);
+    assert.equal(events.at(-1)?.event.state, "TASK_STATE_COMPLETED");
+  } finally {
+    clearInterval(puts);
+    await follower.stop();
+  }
 });
 
 test("the card of an agent that was taken out goes, and a third party's bad record harms nobody", async () => {
