@@ -313,7 +313,7 @@ describe("consent", () => {
     assert.match(once.stdout, /^acme-boss accepts tasks of mallory-main already\n/);
     const input = { to: "nobody", message: "x" };
     const data = { a2a: { message: { parts: [{ data: input }] } } };
-    await comesToBe("internal", () => ask("acme-boss", data, mallory), mallory);
+    await comesToBe("unknown_agent", () => ask("acme-boss", data, mallory), mallory);
     const revoked = await sluiceDo("revoke", "boss", "mallory-main");
     assert.match(
       revoked.stdout,

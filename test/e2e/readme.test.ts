@@ -59,6 +59,10 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "df -h | ./sluice ask digest --file -": { says: DIGESTED },
   './sluice ask adam-lobby-1a2b3c4d "Are you there?"': { code: 2, says: /no agent "adam-lobby-1a2b3c4d"/ },
   './sluice ask "Front desk" "Are you there?"': { code: 2, says: /no agent "Front desk"/ },
+  "./sluice nats-permissions": { says: /^MAY +SUBJECT +/ },
+  "./sluice nats-permissions --format server": { says: /^\{\n {2}user: "sluice-local"/ },
+  "./sluice nats-permissions --format nsc": { says: /^nsc add user --name 'sluice-local' / },
+  "./sluice nats-permissions --agent relay --function work": { says: /a2a\.v1\.task\.local-relay\.>/ },
   './sluice ask eve-room --channel room "Are you there?"': {
     add: "--timeout 1",
     code: 124,

@@ -211,18 +211,28 @@ const LEAVES = ["ConditionCheckItem", "DeleteItem", "GetItem", "Query", "UpdateI
 );
 const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   bridge: ["sqs:GetQueueAttributes", "sqs:SendMessage"],
-  admit: [...CONSUME, ...VALUES, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "sqs:SendMessage"],
-  control: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
+  admit: [
+    ...CONSUME,
+    ...VALUES,
+    "dynamodb:BatchGetItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "sqs:SendMessage",
+  ],
+  control: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:BatchGetItem", "dynamodb:PutItem", "sqs:SendMessage"],
   events: [
     ...CONSUME,
     ...VALUES,
+    "dynamodb:BatchGetItem",
     "dynamodb:GetItem",
     "dynamodb:PutItem",
     "dynamodb:Query",
     "dynamodb:UpdateItem",
     "sqs:SendMessage",
   ],
-  work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:PutItem", "sqs:SendMessage"],
+  work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:BatchGetItem", "dynamodb:PutItem", "sqs:SendMessage"],
   sweep: [...LEAVES, "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
   cards: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
 };
