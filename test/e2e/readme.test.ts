@@ -63,6 +63,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "./sluice nats-permissions --format server": { says: /^\{\n {2}user: "sluice-local"/ },
   "./sluice nats-permissions --format nsc": { says: /^nsc add user --name 'sluice-local' / },
   "./sluice nats-permissions --agent relay --function work": { says: /a2a\.v1\.task\.local-relay\.>/ },
+  "./sluice nats-permissions --function command": { says: /_INBOX_sluice-local\.command\.>/ },
+  "./sluice nats-permissions --local": { says: /_INBOX_sluice-local\.start\.>/ },
   './sluice ask eve-room --channel room "Are you there?"': {
     add: "--timeout 1",
     code: 124,
