@@ -1,15 +1,14 @@
 import { Command } from "commander";
 import * as z from "zod";
 import { MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
-import { listed } from "../../shared/policy/listed.ts";
-import { CliError, EXIT } from "../errors.ts";
+import { EXIT } from "../errors.ts";
 import { common, stack, withCommon } from "../options.ts";
 import type { Output } from "../output.ts";
 import { inSession } from "../session.ts";
 import { table } from "../table.ts";
-import { cleanLine } from "../text.ts";
 import { inbound, outbound } from "./allowed.ts";
 import { lookForPeers, type SeenPeer } from "./look.ts";
+import { peerNamed } from "./named.ts";
 import { type Rules, rulesOf } from "./policies.ts";
 import { HEAD, inFull, type Known, nobodyAccepts, recordOf, rowOf } from "./show.ts";
 
@@ -32,7 +31,7 @@ async function peers(name: string | undefined, given: Options): Promise<number> 
     const [seen, rules] = await Promise.all([lookForPeers(nc, own), rulesOf(home, place, out)]);
     if (seen.length + own.size >= MAX_LOOKED_AT)
       out.note(`the bucket of cards may hold more: its first ${MAX_LOOKED_AT} keys were read`);
-    const known = (name === undefined ? seen : [theOne(seen, name)]).map((of) => withRules(of, rules));
+    const known = (name === undefined ? seen : [peerNamed(seen, name)]).map((of) => withRules(of, rules));
     for (const of of known) out.record(recordOf(of, rules.from));
     if (name === undefined) list(known, rules, out);
     else for (const line of known.flatMap((of) => inFull(of))) out.line(line);
@@ -61,30 +60,4 @@ function list(known: readonly Known[], { agents }: Rules, out: Output): void {
   const strangers = known.flatMap((of) => nobodyAccepts(of) ?? []);
   for (const line of strangers) out.line(line);
   if (agents.length === 0) out.line("this folder has no agents that could ask them, or be asked");
-}
-
-/**
- * The peer that a name means: its key, or else what its card calls it. Of several none is taken.
- *
- * @throws CliError `usage` when there is none, or there are several
- */
-function theOne(seen: readonly SeenPeer[], name: string): SeenPeer {
-  const exact = seen.find(({ id }) => id === name);
-  if (exact !== undefined) return exact;
-  const called = seen.filter(
-    ({ peer }) =>
-      peer?.extended?.channel_ref === name || peer?.name.toLowerCase() === cleanLine(name).toLowerCase(),
-  );
-  const [only, ...others] = called;
-  const quoted = JSON.stringify(cleanLine(name));
-  if (only === undefined)
-    throw new CliError(
-      EXIT.usage,
-      `no peer ${quoted}; there are ${listed(seen.map(({ id }) => id))}; our own agents are with ./sluice cards`,
-    );
-  if (others.length === 0) return only;
-  throw new CliError(
-    EXIT.usage,
-    `peer ${quoted}: several are called so: ${listed(called.map(({ id }) => id))}; name the one that you mean`,
-  );
 }

@@ -7,6 +7,8 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 import * as z from "zod";
 import { inbound, outbound } from "../../cli/peers/allowed.ts";
+import { lookForPeers } from "../../cli/peers/look.ts";
+import { peerNamed } from "../../cli/peers/named.ts";
 import { agentPolicy } from "../../shared/config/policy.ts";
 import { BINDING } from "../../shared/wire/envelope.ts";
 import { openStage, type Stage } from "./peer.ts";
@@ -175,8 +177,7 @@ outbound: who may hand tasks on to it
 what is allowed is as agents.yaml says; --stack NAME asks a deployed stack
 `,
   );
-  assert.equal((await sluice("peers", "lobby of adam")).stdout.split("\n")[0], "adam-lobby  live");
-  const stranger = await sluice("peers", "carl-lobby");
+  const stranger = await sluice("peers", "CARL-lobby");
   assert.match(stranger.stdout, /^speaks +urn:example:other 1\.0 \(we speak urn:\S+ 1\.0\)$/m);
   assert.match(
     stranger.stdout,
@@ -185,11 +186,22 @@ what is allowed is as agents.yaml says; --stack NAME asks a deployed stack
   const several = await sluice("peers", "lobby");
   assert.equal(several.code, 2);
   assert.match(several.stderr, /several are called so: adam-lobby, bob-lobby, carl-lobby; name the one/);
-  for (const name of ["acme-support", "eve"]) {
-    const none = await sluice("peers", name);
-    assert.equal(none.code, 2);
-    assert.match(none.stderr, /no peer ".*"; there are adam-lobby, /);
-  }
+});
+
+test("a name means a key before what a card says, and never one of several, nor one of ours", async () => {
+  const seen = await lookForPeers(stage.nc, new Set(["acme-support", "acme-desk"]));
+  const named = (name: string) => peerNamed(seen, name).id;
+  assert.equal(named("broken"), "broken");
+  assert.equal(named("lobby of ADAM"), "adam-lobby");
+  await put("lobby", record("lobby"));
+  const more = await lookForPeers(stage.nc, new Set());
+  assert.equal(peerNamed(more, "lobby").id, "lobby");
+  assert.throws(
+    () => named("lobby"),
+    /several are called so: adam-lobby, bob-lobby, carl-lobby; name the one/,
+  );
+  for (const name of ["acme-support", "eve"])
+    assert.throws(() => named(name), /no peer ".*"; there are adam-lobby, .*; our own agents are with/);
 });
 
 test("what is allowed goes by the policy, and says why not", () => {
