@@ -5,14 +5,12 @@ import * as z from "zod";
 import { openPeersBucket, type StoredCard } from "../shared/cards/bucket.ts";
 import { STALE_AFTER_MS } from "../shared/cards/record.ts";
 import { recordFaults } from "../shared/cards/validate.ts";
-import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
-import { ConfigError } from "../shared/config/config-error.ts";
 import type { HostedAgent } from "../shared/config/deployment.ts";
-import { loadAgents } from "../shared/config/load-agents.ts";
-import { CliError, EXIT } from "./errors.ts";
+import { EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
 import { common, stack, withCommon } from "./options.ts";
 import type { Output } from "./output.ts";
+import { ownAgents } from "./own-agents.ts";
 import { inSession } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine } from "./text.ts";
@@ -45,17 +43,6 @@ async function cards(nc: NatsConnection, home: Home, out: Output): Promise<numbe
   for (const { runtime, faults } of found)
     for (const fault of faults) out.line(`${runtime}: ${cleanLine(fault, MAX_SHOWN)}`);
   return found.some(({ state }) => WRONG.has(state)) ? EXIT.failed : EXIT.ok;
-}
-
-/** Our agents as their files have them. */
-async function ownAgents({ config, agentsDir, agents }: Home): Promise<readonly HostedAgent[]> {
-  if (agents.length === 0) return [];
-  try {
-    return readAgentsYaml(config, await loadAgents(agentsDir)).deployment.agents;
-  } catch (cause) {
-    if (cause instanceof ConfigError) throw new CliError(EXIT.usage, cause.message, { cause });
-    throw cause;
-  }
 }
 
 /** Without a bucket nobody has a card. */

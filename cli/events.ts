@@ -1,5 +1,6 @@
 import {
   type ConsumerMessages,
+  type JsMsg,
   jetstream,
   jetstreamManager,
   type OrderedConsumerOptions,
@@ -82,22 +83,28 @@ export async function* eventsOf(feed: Feed): AsyncGenerator<TaskEvent> {
 export interface Past {
   readonly subject: string;
   readonly body: Uint8Array;
+  readonly headers: JsMsg["headers"];
   /** When the stream stored it. */
   readonly at: Date;
 }
 
-/** What a stream holds now. */
+/**
+ * What a stream holds now.
+ *
+ * @param most how many messages are read; of more, the last are not
+ */
 export async function readAll(
   nc: NatsConnection,
   stream: string,
   options: Partial<OrderedConsumerOptions>,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<Past[]> {
   await using feed = await openFeed(nc, stream, options);
   const all: Past[] = [];
   if (feed.pending === 0) return all;
-  for await (const { subject, data: body, info, time } of feed.messages) {
-    all.push({ subject, body, at: time });
-    if (info.pending === 0 || all.length >= feed.pending) break;
+  for await (const { subject, data: body, headers, info, time } of feed.messages) {
+    all.push({ subject, body, headers, at: time });
+    if (info.pending === 0 || all.length >= Math.min(feed.pending, most)) break;
   }
   return all;
 }

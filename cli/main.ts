@@ -20,6 +20,7 @@ import { logsCommand } from "./logs.ts";
 import { permissionAdvice } from "./nats.ts";
 import { natsPermissionsCommand } from "./nats-permissions.ts";
 import { pauseCommand, resumeCommand } from "./pause.ts";
+import { peersCommand } from "./peers/command.ts";
 import { policyCommand } from "./policy.ts";
 import { remember, repeatPlace } from "./repeat.ts";
 import { replyCommand } from "./reply.ts";
@@ -48,6 +49,7 @@ export function program(): Command {
     artifactCommand(),
     agentsCommand(),
     cardsCommand(),
+    peersCommand(),
     stepsCommand(),
     logsCommand(),
     deadCommand(),

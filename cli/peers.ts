@@ -1,6 +1,8 @@
 import { type ConsumerInfo, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
+import { entryOf, MAX_LOOKED_AT } from "../shared/cards/look-through.ts";
+import type { LookedAt } from "../shared/cards/peer-look.ts";
 import { readLastOn } from "../shared/nats/stream-reads.ts";
 import { TASKS_STREAM, tasksConsumer } from "../shared/nats/streams.ts";
 import { readAll } from "./events.ts";
@@ -71,12 +73,24 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** The cards in the bucket; none when there is no bucket, or we may not read it. Deleted ones have no body. */
-export async function readCards(nc: NatsConnection, now = Date.now()): Promise<Card[]> {
-  const records = await orNothing(readAll(nc, PEERS_STREAM, { filter_subjects: `${PEERS_PREFIX}>` }));
-  const cards = (records ?? []).map(({ subject, body }) => [subject, readCard(body, now)] as const);
+/**
+ * The keys of the bucket of cards as they are now, taken away or not; none when there is no bucket, or we may not read it.
+ * It is read as the command is allowed to (docs/nats.md), and to the same bound as by the functions.
+ */
+export async function readBucket(nc: NatsConnection): Promise<LookedAt[]> {
+  const filter = { filter_subjects: `${PEERS_PREFIX}>` };
+  const records = await orNothing(readAll(nc, PEERS_STREAM, filter, MAX_LOOKED_AT));
+  const entries = (records ?? []).map(({ subject, headers, body: data, at: time }) =>
+    entryOf({ subject, headers, data, time }),
+  );
   // The bucket may keep a history; the newest record of an agent counts.
-  return [...new Map(cards).values()].filter((card) => card !== null);
+  return [...new Map(entries.map((entry) => [entry.key, entry])).values()];
+}
+
+/** The cards in the bucket. */
+export async function readCards(nc: NatsConnection, now = Date.now()): Promise<Card[]> {
+  const cards = (await readBucket(nc)).map(({ bytes }) => bytes && readCard(bytes, now));
+  return cards.filter((card) => card !== null && card !== undefined);
 }
 
 /** The card of one agent. */

@@ -37,14 +37,23 @@ export async function openPolicy(home: Home, name: string, stack?: string): Prom
   const { id } = stackAgent(home, place, name);
   const { hosted, legacy } = await fileOf(home, id);
   const raw = rawOf(home, id);
-  const dynamodb = new DynamoDBClient(clientSettings(place, "dynamodb"));
-  const access = { client: DynamoDBDocumentClient.from(dynamodb), table: place.outputs.TableName };
+  const store = openPolicies(place);
   return {
     place,
     agent: hosted,
-    store: reached(place.label, dynamoPolicies(access)),
+    store,
     writtenAt: (field) => raw.find(({ names }) => names.includes(field))?.where,
     legacy,
+    [Symbol.dispose]: () => store[Symbol.dispose](),
+  };
+}
+
+/** What has been changed of the policies of a stack's agents. */
+export function openPolicies(place: Place): PolicyStore & Disposable {
+  const dynamodb = new DynamoDBClient(clientSettings(place, "dynamodb"));
+  const access = { client: DynamoDBDocumentClient.from(dynamodb), table: place.outputs.TableName };
+  return {
+    ...reached(place.label, dynamoPolicies(access)),
     [Symbol.dispose]: () => dynamodb.destroy(),
   };
 }

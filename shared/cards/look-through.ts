@@ -73,8 +73,9 @@ async function readAll(js: JetStreamClient, jsm: JetStreamManager): Promise<Look
   return entries;
 }
 
-function entryOf(message: JsMsg): LookedAt {
-  const headers = message.headers;
+/** A message of the bucket's stream as the key that it stands for: as it was put, or that it was taken away. */
+export function entryOf(message: Pick<JsMsg, "subject" | "headers" | "data" | "time">): LookedAt {
+  const { headers } = message;
   // A marker of ours or of another's deletion, or of the server's (NATS ADR-8; ADR-43, Nats-Marker-Reason).
   const isGone = ["KV-Operation", "Nats-Marker-Reason"].some(
     (name) => headers?.has(name) && headers.get(name) !== "PUT",

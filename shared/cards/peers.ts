@@ -86,7 +86,17 @@ export async function peersKnown(
   return { peers: [...onNats, ...overHttp], amiss, lookedAt };
 }
 
-function natsPeer(facts: NatsFacts, sighting: Sighting | undefined, lookedAt: number, now: number): Peer {
+/**
+ * An agent on NATS as its record and its last sighting tell.
+ *
+ * @param lookedAt when the bucket was last looked through; times are in milliseconds since 1970
+ */
+export function natsPeer(
+  facts: NatsFacts,
+  sighting: Sighting | undefined,
+  lookedAt: number,
+  now: number,
+): Peer {
   const { id, extended, interfaces, capabilities, description, version, firstSeen } = facts;
   return {
     transport: "nats",

@@ -1,0 +1,53 @@
+import type { HostedAgent } from "../../shared/config/deployment.ts";
+import { effectivePolicy } from "../../shared/policy/runtime-policy.ts";
+import { CliError } from "../errors.ts";
+import type { Home } from "../home.ts";
+import type { Output } from "../output.ts";
+import { ownAgents } from "../own-agents.ts";
+import type { Place } from "../place.ts";
+import type { Ruled } from "./allowed.ts";
+
+/** The policies by which our agents go, and who says so: the file alone, or the table as well. */
+export interface Rules {
+  readonly from: "file" | "table";
+  readonly agents: readonly Ruled[];
+}
+
+/**
+ * The policies in force, as the stack tells that is named, or that of the local host that runs here. Where there is none
+ * they are the file's; where it cannot be asked, too, and that is said.
+ *
+ * @throws CliError `usage` when `agents.yaml` or an agent's file is not as expected; when the stack that was named does
+ *   not answer
+ */
+export async function rulesOf(home: Home, named: Place | undefined, out: Output): Promise<Rules> {
+  const agents = await ownAgents(home);
+  const file: Rules = { from: "file", agents };
+  if (agents.length === 0 || (named === undefined && home.stack === undefined)) return file;
+  try {
+    return { from: "table", agents: await inForce(home, named, agents) };
+  } catch (error) {
+    if (named !== undefined || !(error instanceof CliError)) throw error;
+    out.note(`what was changed of policies since they were deployed is not known: ${error.message}`);
+    return file;
+  }
+}
+
+async function inForce(
+  home: Home,
+  named: Place | undefined,
+  agents: readonly HostedAgent[],
+): Promise<Ruled[]> {
+  // The clients of AWS take long to load.
+  const [{ findPlace }, { openPolicies }] = await Promise.all([
+    import("../place.ts"),
+    import("../policy/open.ts"),
+  ]);
+  using store = openPolicies(named ?? (await findPlace(home)));
+  return await Promise.all(
+    agents.map(async ({ id, runtime, policy }) => ({
+      id,
+      policy: effectivePolicy(policy, await store.policyOf(runtime)),
+    })),
+  );
+}
