@@ -22,7 +22,7 @@ function shuffled<T>(items: readonly T[]): T[] {
 /** The task that a hint speaks of, by which `sluice logs` finds what went wrong with it. */
 function taskOf({ body }: SQSRecord): LogFields {
   try {
-    const { taskId, to } = workHint.parse(JSON.parse(body));
+    const { taskId, to } = workHint().parse(JSON.parse(body));
     return { taskId, ...(to !== undefined && { to }) };
   } catch {
     return {}; // It is another queue's, or none of ours.

@@ -46,9 +46,9 @@ type Content = Pick<Letter, "forwarded" | "hint" | "task" | "message" | "from" |
 
 function contentOf(body: string): Content {
   const json = jsonOf(body);
-  const carried = forwarded.safeParse(json).data;
+  const carried = forwarded().safeParse(json).data;
   if (carried !== undefined) return { forwarded: carried, ...addressOf(carried.subject) };
-  const hint = workHint.safeParse(json).data;
+  const hint = workHint().safeParse(json).data;
   if (hint === undefined) return {};
   return { hint, task: hint.taskId, ...(hint.to !== undefined && { to: hint.to }) };
 }

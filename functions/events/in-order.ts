@@ -2,7 +2,7 @@ import type { SQSEvent, SQSRecord } from "aws-lambda";
 import { forwarded } from "../../shared/tasks/messages.ts";
 import * as z from "../../shared/zod.ts";
 
-const position = z.pick(forwarded, { seq: true, subject: true });
+const position = z.whenUsed(() => z.pick(forwarded(), { seq: true, subject: true }));
 
 /**
  * The order of its stream, and what it speaks of: the executor's task. A record that is none of the bridge's has a
@@ -10,7 +10,7 @@ const position = z.pick(forwarded, { seq: true, subject: true });
  */
 function positionOf({ body, messageId }: SQSRecord): { readonly seq: number; readonly task: string } {
   try {
-    const { seq, subject } = position.parse(JSON.parse(body));
+    const { seq, subject } = position().parse(JSON.parse(body));
     return { seq, task: subject.slice(0, subject.lastIndexOf(".")) };
   } catch {
     return { seq: 0, task: messageId };

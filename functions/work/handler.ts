@@ -38,7 +38,7 @@ function guard(): void {
 export const handler = middy((event: SQSEvent, context: Context) => {
   const endsAt = Date.now() + context.getRemainingTimeInMillis();
   return eachRecord(event, wiring.telemetry, (record) =>
-    work(deps, workHint.parse(JSON.parse(record.body)), { endsAt }),
+    work(deps, workHint().parse(JSON.parse(record.body)), { endsAt }),
   );
 })
   .use({ before: guard })

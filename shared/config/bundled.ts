@@ -21,46 +21,54 @@ const text = z.string();
 const texts = z.array(text);
 const int = z.int();
 const flag = z.boolean();
-const runtime = text.check(RUNTIME_ID);
 const slug = text.check(SLUG);
 const runtimeOrAnyone = text.check(RUNTIME_OR_ANYONE);
 
 /** A policy with all its fields. */
-export const bundledPolicy = z.strictObject({
-  enabled: flag,
-  acceptFromRuntimes: z.array(runtimeOrAnyone),
-  acceptSkills: z.array(slug),
-  resultVisibility: z.enum(["any", "proxy", "transparent"]),
-  timeoutSec: z.strictObject({ default: int, max: int }),
-  maxDelegationDepth: int,
-  maxConcurrent: int,
-  maxQueued: int,
-  quotas: z.strictObject({ open: int, openPerPeer: int }),
-  statusEverySec: z.number(),
-  eventsPerMin: int,
-  discoverable: flag,
-  exposeSkills: z.array(
-    z.strictObject({ id: slug, inputModes: z.optional(texts), outputModes: z.optional(texts) }),
-  ),
-  delegateTargets: z.array(z.strictObject({ runtimeAgentId: runtimeOrAnyone, skillId: text })),
-  delegateMedia: z.strictObject({ allowedMimeTypes: texts, maxBytes: int, allowObjectRefs: flag }),
-  allowMemoryWrite: flag,
-});
+export const bundledPolicy = z.whenUsed(() =>
+  z.strictObject({
+    enabled: flag,
+    acceptFromRuntimes: z.array(runtimeOrAnyone),
+    acceptSkills: z.array(slug),
+    resultVisibility: z.enum(["any", "proxy", "transparent"]),
+    timeoutSec: z.strictObject({ default: int, max: int }),
+    maxDelegationDepth: int,
+    maxConcurrent: int,
+    maxQueued: int,
+    quotas: z.strictObject({ open: int, openPerPeer: int }),
+    statusEverySec: z.number(),
+    eventsPerMin: int,
+    discoverable: flag,
+    exposeSkills: z.array(
+      z.strictObject({ id: slug, inputModes: z.optional(texts), outputModes: z.optional(texts) }),
+    ),
+    delegateTargets: z.array(z.strictObject({ runtimeAgentId: runtimeOrAnyone, skillId: text })),
+    delegateMedia: z.strictObject({ allowedMimeTypes: texts, maxBytes: int, allowObjectRefs: flag }),
+    allowMemoryWrite: flag,
+  }),
+);
 
-const agent = z.strictObject({
-  id: text,
-  runtime,
-  channelRef: slug,
-  displayName: text,
-  description: text,
-  version: text,
-  skills: z.array(z.strictObject({ slug, name: text, description: text, tags: texts })),
-  policy: bundledPolicy,
-  settings: z.unknown(),
-});
+const hosted = z.whenUsed(
+  (): z.ZodMiniType<Pick<DeploymentConfig, "agents">> =>
+    z.strictObject({
+      agents: z.array(
+        z.strictObject({
+          id: text,
+          runtime: text.check(RUNTIME_ID),
+          channelRef: slug,
+          displayName: text,
+          description: text,
+          version: text,
+          skills: z.array(z.strictObject({ slug, name: text, description: text, tags: texts })),
+          policy: bundledPolicy(),
+          settings: z.unknown(),
+        }),
+      ),
+    }),
+);
 
 /** Of others: built for deployments alone that have any. */
-const others = z.whenUsed(
+const othersOf = z.whenUsed(
   (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound">> =>
     z.strictObject({
       remotes: z.optional(
@@ -93,26 +101,36 @@ const deployment = z.strictObject({
     credentials: text.check(CREDENTIALS),
     ca: z.optional(text),
   }),
-  agents: z.array(agent),
+  agents: z.unknown(),
   discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
   remotes: z.optional(z.unknown()),
   outbound: z.optional(z.unknown()),
 });
 
 /**
- * Reads what a bundle carries.
+ * Reads what a bundle carries: where NATS is at once, and the agents when they are first asked for, so that a start does
+ * not wait for them.
  *
- * @throws Error that names each field that is not as expected
+ * @throws Error that names each field that is not as expected; of an agent's, when `agents` is read
  */
 export function readBundled(value: unknown): DeploymentConfig {
-  // It is read once: to compile a parser for it, as zod does, would take longer.
-  const parsed = z.safeParse(deployment, value, { jitless: true });
-  if (!parsed.success) throw flaws(parsed.error);
-  const { remotes, outbound, ...rest } = parsed.data;
-  if (remotes === undefined && outbound === undefined) return rest;
-  const read = z.safeParse(others(), given({ remotes, outbound }), { jitless: true });
-  if (!read.success) throw flaws(read.error);
-  return { ...rest, ...read.data };
+  const { agents, remotes, outbound, ...rest } = read(deployment, value);
+  const readAgents = z.whenUsed(() => read(hosted(), { agents }).agents);
+  const others = remotes ?? outbound;
+  return {
+    ...rest,
+    get agents() {
+      return readAgents();
+    },
+    ...(others !== undefined && read(othersOf(), given({ remotes, outbound }))),
+  };
+}
+
+/** What is read once: to compile a parser for it, as zod does, would take longer. */
+function read<T>(schema: z.ZodMiniType<T>, value: unknown): T {
+  const parsed = z.safeParse(schema, value, { jitless: true });
+  if (parsed.success) return parsed.data;
+  throw flaws(parsed.error);
 }
 
 function flaws(error: z.core.$ZodError): Error {

@@ -48,7 +48,7 @@ export class PoisonMessage extends Error {
  * @throws NotNow, or what could not be reached, when a redriven message must stay in its queue
  */
 export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<void> {
-  const message = forwarded.parse(JSON.parse(record.body));
+  const message = forwarded().parse(JSON.parse(record.body));
   try {
     if (record.receives >= record.maxReceives && !(await deps.decided(message)))
       return await bury(deps, message, record.receives);

@@ -19,7 +19,7 @@ export const runtimePolicy = z.whenUsed(
   (): z.ZodMiniType<RuntimePolicy> =>
     z.object({
       version: z.int().check(z.positive()),
-      fields: z.partial(bundledPolicy),
+      fields: z.partial(bundledPolicy()),
     }),
 );
 

@@ -151,7 +151,7 @@ export class Functions {
 
   async #work(process: Process, { body }: Received): Promise<void> {
     const endsAt = process.clock.now() + FUNCTION_SIZES.work.timeoutSec * 1_000;
-    await work(this.deps(process), workHint.parse(JSON.parse(body)), { endsAt });
+    await work(this.deps(process), workHint().parse(JSON.parse(body)), { endsAt });
   }
 }
 

@@ -185,11 +185,11 @@ const CONSUMERS: Readonly<Record<string, string>> = {
 /** Whose a message on a queue is. */
 function addressOf(body: string): { taskId: string | undefined; subject: string | undefined } {
   const read: unknown = JSON.parse(body);
-  const { subject } = forwarded.safeParse(read).data ?? {};
+  const { subject } = forwarded().safeParse(read).data ?? {};
   const parsed = subject === undefined ? null : parseSubject(subject);
   if (parsed?.kind === "task") return { taskId: taskIdOf(parsed.from, parsed.to, parsed.messageId), subject };
   if (parsed?.kind === "control") return { taskId: parsed.taskId, subject };
-  return { taskId: workHint.safeParse(read).data?.taskId, subject };
+  return { taskId: workHint().safeParse(read).data?.taskId, subject };
 }
 
 /** The lines of the functions' logs that hold a text, with their files' names, in no order across files. */

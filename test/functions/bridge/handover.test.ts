@@ -106,7 +106,7 @@ function settleAll(
       const { Messages = [] } = await client.send(
         new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }),
       );
-      await Promise.all(Messages.map(({ Body = "" }) => settle(forwarded.parse(JSON.parse(Body)))));
+      await Promise.all(Messages.map(({ Body = "" }) => settle(forwarded().parse(JSON.parse(Body)))));
       const Entries = Messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
       if (Entries.length > 0) await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
       else await sleep(10);

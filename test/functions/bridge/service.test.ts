@@ -148,7 +148,7 @@ async function take(stop: AbortSignal): Promise<void> {
       new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 1 }),
     );
     for (const { Body = "" } of Messages) {
-      const { seq, ackSubject } = forwarded.parse(JSON.parse(Body));
+      const { seq, ackSubject } = forwarded().parse(JSON.parse(Body));
       await ack(nc, ackSubject);
       taken.set(seq, (taken.get(seq) ?? 0) + 1);
     }

@@ -126,7 +126,7 @@ export class Bench {
   /** What is in one of the test's queues. */
   queued(kind = "tasks"): Forwarded[] {
     const ready = this.sqs.inspectQueue(this.#queue(kind))?.messages.ready ?? [];
-    return ready.map((message) => forwarded.parse(JSON.parse(message.body)));
+    return ready.map((message) => forwarded().parse(JSON.parse(message.body)));
   }
 
   /** The `traceparent` with which the first message of the tasks' queue was sent. */
