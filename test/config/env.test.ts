@@ -80,7 +80,9 @@ test("an override that is not as expected is named", () => {
 
 test("what a bundle carries is parsed again, and what is wrong with it named", () => {
   const { nats } = deployment;
-  assert.throws(() => readBundled({ deployment: "acme", nats, agents: [{}] }), /agents\[0\]\.runtime/);
+  // Agents are read when they are first asked for.
+  const bundled = readBundled({ deployment: "acme", nats, agents: [{}] });
+  assert.throws(() => bundled.agents, /agents\[0\]\.runtime/);
   assert.throws(() => readBundled({ deployment: "acme", nats, agents: [], agent: [] }), /"agent"/);
   assert.throws(
     () => readBundled({ deployment: "acme", nats: { ...nats, servers: ["a:4222"] }, agents: [] }),

@@ -27,7 +27,8 @@ function verdict(token: string, of = OF, now = NOW, key: Uint8Array = KEY): stri
     return "good";
   } catch (error) {
     assert.ok(error instanceof TokenError, String(error));
-    assert.ok(!error.message.includes(token) || token === "");
+    // A few letters may stand in any sentence.
+    assert.ok(token.length < 16 || !error.message.includes(token));
     return error.code;
   }
 }
