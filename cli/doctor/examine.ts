@@ -21,12 +21,6 @@ import { checkService } from "./service.ts";
 import { checkTable } from "./storage.ts";
 import { nodeFinding, sluiceFinding, stackFinding } from "./versions.ts";
 
-const NATS_UNKNOWN = warning(
-  "NATS",
-  "not looked at: the stack's outputs tell where it is, and it cannot be read",
-  "see above, or name it with --nats and --creds",
-);
-
 /**
  * Looks at everything there is, and changes nothing.
  *
@@ -38,7 +32,7 @@ export async function examineAll(
   where: Where | undefined,
 ): Promise<readonly Finding[]> {
   const agents = await agentsOf(home);
-  if (where === undefined) return [nodeFinding(process.version), ...agents.findings, NATS_UNKNOWN];
+  if (where === undefined) return [nodeFinding(process.version), ...agents.findings, natsUnknown()];
   const credentials = place?.deployed === undefined ? where.credentials : home.operator.credentials;
   const [known, nats, there] = await Promise.all([
     examine("credentials", "see that nats.credentials of agents.yaml names what it should", () =>
@@ -58,6 +52,14 @@ export async function examineAll(
   const isSaid = ({ says }: Finding) => known.some((of) => of.level === "wrong" && of.says === says);
   const more = nats.filter((finding) => !isSaid(finding));
   return [nodeFinding(process.version), ...agents.findings, ...known, ...more, ...there.flat()];
+}
+
+function natsUnknown(): Finding {
+  return warning(
+    "NATS",
+    "not looked at: the stack's outputs tell where it is, and it cannot be read",
+    "see above, or name it with --nats and --creds",
+  );
 }
 
 /** The hosted agents, as their files have them. */

@@ -290,7 +290,10 @@ describe("NATS", () => {
       `jetstream: {}
        accounts: {
          NONE: { users: [{ user: none, password: none }] }
-         SMALL: { jetstream: { max_file: 100K }, users: [{ user: small, password: small }] }
+         SMALL: { jetstream: { max_file: 100K }, users: [
+           { user: small, password: small }
+           { user: narrow, password: narrow, permissions: { publish: { deny: ["$JS.API.STREAM.INFO.>"] } } }
+         ] }
        }`,
     );
     const server = await startNats(["-c", conf]);
@@ -310,7 +313,14 @@ describe("NATS", () => {
     await ensureStreams(await jetstreamManager(small));
     await jetstream(small).publish("a2a.v1.task.a.b.c", "x".repeat(85_000));
     assertFound(await as("small"), /^warning JetStream: 8\d % of the account's storage is taken$/);
+    const refused = (await as("narrow")).filter(({ level }) => level !== "ok").map(textOf);
+    assert.ok(refused.length > 0);
+    for (const says of refused) assert.match(says, /^wrong .*: cannot be asked: .*\$JS\.API\.STREAM\.INFO/);
     rmSync(dir, { recursive: true });
+  });
+
+  test("of a stack that cannot be read it is not known", async () => {
+    assertFound(await examineAll(readHome(cwd), undefined, undefined), /^warning NATS: not looked at/);
   });
 
   test("what to do depends on where the server, and the bridge, should be", () => {

@@ -59,6 +59,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "df -h | ./sluice ask digest --file -": { says: DIGESTED },
   './sluice ask adam-lobby-1a2b3c4d "Are you there?"': { code: 2, says: /no agent "adam-lobby-1a2b3c4d"/ },
   './sluice ask "Front desk" "Are you there?"': { code: 2, says: /no agent "Front desk"/ },
+  "./sluice peers": { says: /nobody|no peers|PEER/i },
   "./sluice nats-permissions": { says: /^MAY +SUBJECT +/ },
   "./sluice nats-permissions --format server": { says: /^\{\n {2}user: "sluice-local"/ },
   "./sluice nats-permissions --format nsc": { says: /^nsc add user --name 'sluice-local' / },
