@@ -1,8 +1,7 @@
-import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { Command } from "commander";
 import * as z from "zod";
-import { openPeersBucket, type StoredCard } from "../shared/cards/bucket.ts";
+import type { LookedAt } from "../shared/cards/peer-look.ts";
 import { STALE_AFTER_MS } from "../shared/cards/record.ts";
 import { recordFaults } from "../shared/cards/validate.ts";
 import type { HostedAgent } from "../shared/config/deployment.ts";
@@ -11,6 +10,7 @@ import type { Home } from "./home.ts";
 import { common, stack, withCommon } from "./options.ts";
 import type { Output } from "./output.ts";
 import { ownAgents } from "./own-agents.ts";
+import { readBucket } from "./peers.ts";
 import { inSession } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine } from "./text.ts";
@@ -31,10 +31,9 @@ export function cardsCommand(): Command {
 
 async function cards(nc: NatsConnection, home: Home, out: Output): Promise<number> {
   const agents = await ownAgents(home);
-  const bucket = await openPeersBucket(nc);
-  const found = await Promise.all(
-    agents.map(async (agent) => look(agent, await bucket.get(agent.runtime).catch(unlessThereIsNone))),
-  );
+  const runtimes = agents.map(({ runtime }) => runtime);
+  const stored = new Map((await readBucket(nc, runtimes)).map((entry) => [entry.key, entry]));
+  const found = agents.map((agent) => look(agent, stored.get(agent.runtime)));
   for (const card of found) out.record(card);
   if (found.length === 0) out.line(`no agents in ${home.agentsDir}`);
   else
@@ -43,12 +42,6 @@ async function cards(nc: NatsConnection, home: Home, out: Output): Promise<numbe
   for (const { runtime, faults } of found)
     for (const fault of faults) out.line(`${runtime}: ${cleanLine(fault, MAX_SHOWN)}`);
   return found.some(({ state }) => WRONG.has(state)) ? EXIT.failed : EXIT.ok;
-}
-
-/** Without a bucket nobody has a card. */
-function unlessThereIsNone(error: unknown): undefined {
-  if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return undefined;
-  throw error;
 }
 
 /** How a card is: `hidden` without one by its operator's will, `left` with one against it. */
@@ -79,15 +72,18 @@ const skills = z.looseObject({
   card: z.looseObject({ skills: z.array(z.looseObject({ id: z.string() })) }),
 });
 
-function look({ id: agent, runtime, policy }: HostedAgent, stored: StoredCard | undefined): Look {
-  if (stored === undefined) {
+function look(
+  { id: agent, runtime, policy }: HostedAgent,
+  { at, bytes }: Partial<Pick<LookedAt, "at" | "bytes">> = {},
+): Look {
+  if (at === undefined || bytes === undefined) {
     const state = policy.discoverable ? "missing" : "hidden";
     return { agent, runtime, state, ageMs: null, faults: [], record: null };
   }
   const now = Date.now();
-  const ageMs = Math.max(0, now - stored.at);
-  const faults = recordFaults(runtime, stored.bytes);
-  const record = parsed(stored.bytes);
+  const ageMs = Math.max(0, now - at);
+  const faults = recordFaults(runtime, bytes);
+  const record = parsed(bytes);
   const { expiresAt } = times.safeParse(record).data ?? {};
   const isOver = expiresAt !== undefined && Date.parse(expiresAt) < now;
   const state = !policy.discoverable

@@ -76,9 +76,12 @@ function parseJson(body: Uint8Array): unknown {
 /**
  * The keys of the bucket of cards as they are now, taken away or not; none when there is no bucket, or we may not read it.
  * It is read as the command is allowed to (docs/nats.md), and to the same bound as by the functions.
+ *
+ * @param keys which ones. Default: all
  */
-export async function readBucket(nc: NatsConnection): Promise<LookedAt[]> {
-  const filter = { filter_subjects: `${PEERS_PREFIX}>` };
+export async function readBucket(nc: NatsConnection, keys: readonly string[] = [">"]): Promise<LookedAt[]> {
+  if (keys.length === 0) return [];
+  const filter = { filter_subjects: keys.map((key) => `${PEERS_PREFIX}${key}`) };
   const records = await orNothing(readAll(nc, PEERS_STREAM, filter, MAX_LOOKED_AT));
   const entries = (records ?? []).map(({ subject, headers, body: data, at: time }) =>
     entryOf({ subject, headers, data, time }),

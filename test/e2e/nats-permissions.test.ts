@@ -444,6 +444,7 @@ async function everyVerb(
   await run("status", asked.slice(0, 12));
   assert.match(await run("agents"), /acme-asker +listening/);
   assert.match(await run("peers"), /^bob-lobby .*amiss: record\.card/m);
+  assert.match(await run("cards"), /^support +acme-support +valid /m);
   const unknown = await startVerb("command", ["ask", "bob-lobby", "hello"]).finished;
   assert.match(unknown.stderr, /no channelRef/);
   const { stdout } = await startVerb("command", ["doctor"]).finished;
