@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import {
   AckPolicy,
   DeliverPolicy,
+  JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamClient,
   type JetStreamManager,
@@ -17,8 +18,6 @@ const SUBJECTS = "$KV.A2A_PEERS.";
 export const MAX_LOOKED_AT = 1_000;
 /** How long the server may take to send all of them, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** JetStream's code for a stream that there is not. */
-const NO_STREAM = 10_059;
 
 /**
  * Looks through the bucket of cards: each key as it is now, taken away or not.
@@ -37,7 +36,8 @@ export async function lookThrough(
   try {
     return { at, entries: await readAll(js, jsm) };
   } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === NO_STREAM) return { at, entries: [] };
+    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
+      return { at, entries: [] };
     throw error;
   }
 }
