@@ -22,7 +22,7 @@ export function remember(program: Command, verb: { opts(): Readonly<Record<strin
   remembered = { program, options };
 }
 
-const COMMAND = /\.\/sluice ((?:(?:dead|keys|policy) )?[a-z-]+)/g;
+const COMMAND = /\.\/sluice ((?:(?:dead|keys|peers|policy) )?[a-z-]+)/g;
 
 /**
  * Repeats in advice of ours the options by which this command was told its deployment: `see ./sluice dead list` becomes

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
 import { EXIT } from "../errors.ts";
-import { common, stack, withCommon } from "../options.ts";
+import { common, DATA_FOLDER, STACK, stack, withCommon } from "../options.ts";
 import type { Output } from "../output.ts";
 import { inSession } from "../session.ts";
 import { table } from "../table.ts";
@@ -10,35 +10,97 @@ import { inbound, outbound } from "./allowed.ts";
 import { lookForPeers, type SeenPeer } from "./look.ts";
 import { peerNamed } from "./named.ts";
 import { type Rules, rulesOf } from "./policies.ts";
+import { type KnownRemote, knownRemotes } from "./remotes.ts";
 import { HEAD, inFull, type Known, nobodyAccepts, recordOf, rowOf } from "./show.ts";
+import { REMOTES_HEAD, remoteAdvice, remoteInFull, remoteRecord, remoteRow } from "./show-remotes.ts";
 
 const options = common.extend({ stack: z.string().optional() });
 type Options = z.infer<typeof options>;
 
+/** What the verbs of `peers` take, which speak to a stack alone. */
+const verbOptions = z.object({
+  stack: z.string().optional(),
+  dataFolder: z.string().optional(),
+  json: z.boolean().default(false),
+});
+export type VerbOptions = z.infer<typeof verbOptions>;
+const acceptOptions = verbOptions.extend({
+  key: z.string().optional(),
+  unsigned: z.boolean().default(false),
+});
+export type AcceptOptions = z.infer<typeof acceptOptions>;
+
 export function peersCommand(): Command {
   return withCommon(new Command("peers"))
-    .description("show who else is there on NATS, and what is allowed in each direction")
-    .argument("[name]", "one of them, in full: its runtime id, or the name or channelRef on its card")
+    .description("show who else is there, on NATS and over HTTP, and what is allowed in each direction")
+    .argument("[name]", "one of them, in full: its runtime id or name, or what its card calls it")
     .option("--stack <name>", "a deployed stack, on whose NATS to look, by whose policies", stack)
     .action(async (name: string | undefined, given: unknown) => {
       process.exitCode = await peers(name, options.parse(given));
-    });
+    })
+    .addCommand(
+      verb("refresh", "fetch the cards of remote agents now")
+        .argument("[name]", "one of them, as agents.yaml calls it (default: all)")
+        .action(async (name: string | undefined, given: unknown) => {
+          const { refresh } = await import("./refresh.ts");
+          process.exitCode = await refresh(name, verbOptions.parse(given));
+        }),
+    )
+    .addCommand(
+      verb("accept", "take the key that a remote agent's card is signed with in place of the one before")
+        .argument("<name>", "the agent, as agents.yaml calls it")
+        .option("--key <did>", "the key that is meant, as `peers NAME` shows it; asks nobody")
+        .option("--unsigned", "take its next card whatever key has signed it, or none")
+        .action(async (name: string, given: unknown) => {
+          const { accept } = await import("./accept.ts");
+          process.exitCode = await accept(name, acceptOptions.parse(given));
+        }),
+    );
+}
+
+function verb(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option(...STACK)
+    .option(...DATA_FOLDER)
+    .option("--json", "one JSON object a line, for programs");
 }
 
 async function peers(name: string | undefined, given: Options): Promise<number> {
   return inSession(given, async ({ nc, home, place, out }) => {
     const own = new Set(home.agents.map((id) => `${home.deployment}-${id}`));
     const [seen, rules] = await Promise.all([lookForPeers(nc, own), rulesOf(home, place, out)]);
+    const remotes = await knownRemotes(home, place, rules, out);
     if (seen.length + own.size >= MAX_LOOKED_AT)
       out.note(`the bucket of cards may hold more: its first ${MAX_LOOKED_AT} keys were read`);
-    const known = (name === undefined ? seen : [peerNamed(seen, name)]).map((of) => withRules(of, rules));
+    const meant = meantBy(name, seen, remotes);
+    const known = meant.seen.map((of) => withRules(of, rules));
     for (const of of known) out.record(recordOf(of, rules.from));
-    if (name === undefined) list(known, rules, out);
-    else for (const line of known.flatMap((of) => inFull(of))) out.line(line);
-    if (rules.from === "file" && rules.agents.length > 0 && known.length > 0)
+    for (const of of meant.remotes) out.record(remoteRecord(of, rules.from));
+    if (name === undefined) list(known, meant.remotes, rules, out);
+    else
+      for (const line of [...known.flatMap(inFull), ...meant.remotes.flatMap(remoteInFull)]) out.line(line);
+    if (rules.from === "file" && rules.agents.length > 0 && known.length + meant.remotes.length > 0)
       out.line("what is allowed is as agents.yaml says; --stack NAME asks a deployed stack");
     return EXIT.ok;
   });
+}
+
+/** Those that a name means; all without one. What the operator's file calls so goes before what cards do. */
+function meantBy(name: string | undefined, seen: readonly SeenPeer[], remotes: readonly KnownRemote[]) {
+  if (name === undefined) return { seen, remotes };
+  const remote = remotes.find(({ peer }) => peer.id === name);
+  if (remote !== undefined) return { seen: [], remotes: [remote] };
+  return {
+    seen: [
+      peerNamed(
+        seen,
+        name,
+        remotes.map(({ peer }) => peer.id),
+      ),
+    ],
+    remotes: [],
+  };
 }
 
 function withRules(seen: SeenPeer, { agents }: Rules): Known {
@@ -51,13 +113,19 @@ function withRules(seen: SeenPeer, { agents }: Rules): Known {
   };
 }
 
-function list(known: readonly Known[], { agents }: Rules, out: Output): void {
-  if (known.length === 0) {
-    out.line("no peers: nobody else shows a card");
-    return;
-  }
-  for (const line of table(HEAD, known.map(rowOf), out.width)) out.line(line);
+function list(
+  known: readonly Known[],
+  remotes: readonly KnownRemote[],
+  { agents }: Rules,
+  out: Output,
+): void {
+  if (known.length === 0) out.line("no peers: nobody else shows a card");
+  else for (const line of table(HEAD, known.map(rowOf), out.width)) out.line(line);
   const strangers = known.flatMap((of) => nobodyAccepts(of) ?? []);
   for (const line of strangers) out.line(line);
-  if (agents.length === 0) out.line("this folder has no agents that could ask them, or be asked");
+  if (remotes.length > 0)
+    for (const line of table(REMOTES_HEAD, remotes.map(remoteRow), out.width)) out.line(line);
+  for (const line of remotes.flatMap(remoteAdvice)) out.line(line);
+  if (known.length > 0 && agents.length === 0)
+    out.line("this folder has no agents that could ask them, or be asked");
 }

@@ -50,7 +50,7 @@ function seen({ key, at, bytes }: LookedAt, now: number): SeenPeer {
 }
 
 /** The peer with its texts as they may be shown. */
-function shown({ name, description, version, skills, interfaces, capabilities, ...peer }: Peer): Peer {
+export function shown({ name, description, version, skills, interfaces, capabilities, ...peer }: Peer): Peer {
   const short = (text: string) => cleanLine(text, MAX_NAME);
   return {
     ...peer,

@@ -6,9 +6,14 @@ import type { SeenPeer } from "./look.ts";
 /**
  * The peer that a name means: its key, or else what its card calls it. Of several none is taken.
  *
+ * @param remotes names of remote agents, for an error
  * @throws CliError `usage` when there is none, or there are several
  */
-export function peerNamed(seen: readonly SeenPeer[], name: string): SeenPeer {
+export function peerNamed(
+  seen: readonly SeenPeer[],
+  name: string,
+  remotes: readonly string[] = [],
+): SeenPeer {
   const exact = seen.find(({ id }) => id === name);
   if (exact !== undefined) return exact;
   const called = seen.filter(
@@ -20,7 +25,7 @@ export function peerNamed(seen: readonly SeenPeer[], name: string): SeenPeer {
   if (only === undefined)
     throw new CliError(
       EXIT.usage,
-      `no peer ${quoted}; there are ${listed(seen.map(({ id }) => id))}; our own agents are with ./sluice cards`,
+      `no peer ${quoted}; there are ${listed([...seen.map(({ id }) => id), ...remotes])}; our own agents are with ./sluice cards`,
     );
   if (others.length === 0) return only;
   throw new CliError(

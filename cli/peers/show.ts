@@ -5,7 +5,7 @@ import type { SeenPeer } from "./look.ts";
 import type { Rules } from "./policies.ts";
 
 /** How much of a peer's skills, interfaces or capabilities one line shows, in characters. */
-const MAX_SHOWN = 1_000;
+export const MAX_SHOWN = 1_000;
 
 /** A peer with what is allowed between it and each agent of ours. */
 export interface Known extends SeenPeer {
@@ -42,7 +42,7 @@ export function rowOf(known: Known): string[] {
   ];
 }
 
-const REASONS = {
+export const REASONS = {
   silent: "no new record",
   expired: "its record has expired",
   gone: "taken away",
@@ -80,7 +80,7 @@ export function inFull(known: Known): string[] {
   ];
 }
 
-const field = (name: string, value: string) => `${name.padEnd(12)} ${value}`;
+export const field = (name: string, value: string) => `${name.padEnd(12)} ${value}`;
 
 function cardLines({ peer }: SeenPeer): string[] {
   if (peer === undefined) return [];
@@ -103,12 +103,12 @@ function cardLines({ peer }: SeenPeer): string[] {
   ];
 }
 
-function inboundText({ agent, allowed, why, skills }: Allowed): string {
+export function inboundText({ agent, allowed, why, skills }: Allowed): string {
   if (!allowed) return `${agent} does not accept it: ${why}`;
   return `${agent} accepts it${skills ? ` for ${cleanLine(skills.join(", "), MAX_SHOWN)}` : ""}: ${why}`;
 }
 
-function outboundText({ agent, allowed, why, skills = [] }: Allowed): string {
+export function outboundText({ agent, allowed, why, skills = [] }: Allowed): string {
   if (!allowed) return `${agent} may not: ${why}`;
   return `${agent} may for ${cleanLine(skills.join(", "), MAX_SHOWN)}: ${why}`;
 }
@@ -120,6 +120,7 @@ export function recordOf(known: Known, policies: Rules["from"]): object {
   const { channel_ref: channelRef = null, signature_status: says = null } = peer?.extended ?? {};
   return {
     peer: id,
+    transport: "nats",
     state: status.state,
     reason: "reason" in status ? status.reason : null,
     since: "since" in status ? time(status.since) : null,

@@ -5,7 +5,7 @@ import * as z from "../zod.ts";
 import { type PeerStore, type PeerTexts, peersOver } from "./peer-store.ts";
 
 /** The partition of all that is known of peers. */
-const PARTITION = "peers";
+export const PEERS_PARTITION = "peers";
 /** Sorts after every name: names are ASCII. */
 const LAST = "~";
 
@@ -17,12 +17,7 @@ export function dynamoPeers(access: Pick<TableAccess, "client" | "table">): Peer
 }
 
 function texts({ client, table }: Pick<TableAccess, "client" | "table">): PeerTexts {
-  const key = (sk: string) => ({ TableName: table, Key: { pk: PARTITION, sk } });
-  /** The item is still in the state that its writer has read. */
-  const unchanged = (version: number) =>
-    version === 0
-      ? { ConditionExpression: "attribute_not_exists(pk)" }
-      : { ConditionExpression: "version = :was", ExpressionAttributeValues: { ":was": version } };
+  const key = (sk: string) => ({ TableName: table, Key: { pk: PEERS_PARTITION, sk } });
   return {
     async all(prefix) {
       const found = new Map<string, { version: number; value: string }>();
@@ -32,7 +27,7 @@ function texts({ client, table }: Pick<TableAccess, "client" | "table">): PeerTe
           new QueryCommand({
             TableName: table,
             KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :to",
-            ExpressionAttributeValues: { ":pk": PARTITION, ":from": prefix, ":to": `${prefix}${LAST}` },
+            ExpressionAttributeValues: { ":pk": PEERS_PARTITION, ":from": prefix, ":to": `${prefix}${LAST}` },
             ConsistentRead: true,
             ...(from === undefined ? {} : { ExclusiveStartKey: from }),
           }),
@@ -52,12 +47,26 @@ function texts({ client, table }: Pick<TableAccess, "client" | "table">): PeerTe
     },
 
     async put(name, text, version) {
-      const Item = { pk: PARTITION, sk: name, version: version + 1, text };
-      return held(client.send(new PutCommand({ TableName: table, Item, ...unchanged(version) })));
+      return held(client.send(new PutCommand({ TableName: table, ...nextState(name, text, version) })));
     },
 
     remove: (name, version) => held(client.send(new DeleteCommand({ ...key(name), ...unchanged(version) }))),
   };
+}
+
+/** An item in the state after `version`, as a put. */
+export function nextState(name: string, text: string, version: number) {
+  return {
+    Item: { pk: PEERS_PARTITION, sk: name, version: version + 1, text },
+    ...unchanged(version),
+  };
+}
+
+/** The item is still in the state that its writer has read. */
+function unchanged(version: number) {
+  return version === 0
+    ? { ConditionExpression: "attribute_not_exists(pk)" }
+    : { ConditionExpression: "version = :was", ExpressionAttributeValues: { ":was": version } };
 }
 
 /** Whether a write's condition held. */

@@ -38,7 +38,8 @@ export interface PeerTexts {
   remove(name: string, version: number): Promise<boolean>;
 }
 
-const nameOf = ({ transport, id }: Pick<PeerFacts, "transport" | "id">) => `${transport}#${id}`;
+/** Under which name a peer's facts stand. */
+export const nameOf = ({ transport, id }: Pick<PeerFacts, "transport" | "id">) => `${transport}#${id}`;
 const ledgerOf = (transport: Transport) => `ledger#${transport}`;
 
 /** The store over wherever texts can be kept. */
