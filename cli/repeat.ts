@@ -13,8 +13,11 @@ interface Remembered {
 let remembered: { readonly program: Command; readonly options: readonly Remembered[] } | undefined;
 
 /** Remembers which deployment the verb that runs was told to go to. */
-export function remember(program: Command, verb: { opts(): Readonly<Record<string, unknown>> }): void {
-  const given = verb.opts();
+export function remember(
+  program: Command,
+  verb: { optsWithGlobals(): Readonly<Record<string, unknown>> },
+): void {
+  const given = verb.optsWithGlobals();
   const options = Object.entries(NAMING).flatMap(([long, key]) => {
     const value = given[key];
     return typeof value === "string" ? [{ long, value }] : [];

@@ -41,9 +41,9 @@ export function peersCommand(): Command {
     .addCommand(
       verb("refresh", "fetch the cards of remote agents now")
         .argument("[name]", "one of them, as agents.yaml calls it (default: all)")
-        .action(async (name: string | undefined, given: unknown) => {
+        .action(async (name: string | undefined, _: unknown, command: Command) => {
           const { refresh } = await import("./refresh.ts");
-          process.exitCode = await refresh(name, verbOptions.parse(given));
+          process.exitCode = await refresh(name, verbOptions.parse(command.optsWithGlobals()));
         }),
     )
     .addCommand(
@@ -51,13 +51,14 @@ export function peersCommand(): Command {
         .argument("<name>", "the agent, as agents.yaml calls it")
         .option("--key <did>", "the key that is meant, as `peers NAME` shows it; asks nobody")
         .option("--unsigned", "take its next card whatever key has signed it, or none")
-        .action(async (name: string, given: unknown) => {
+        .action(async (name: string, _: unknown, command: Command) => {
           const { accept } = await import("./accept.ts");
-          process.exitCode = await accept(name, acceptOptions.parse(given));
+          process.exitCode = await accept(name, acceptOptions.parse(command.optsWithGlobals()));
         }),
     );
 }
 
+/** A verb within `peers`, whose options commander takes for that one's where both have them, wherever they stand. */
 function verb(name: string, description: string): Command {
   return new Command(name)
     .description(description)

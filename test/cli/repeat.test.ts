@@ -4,7 +4,7 @@ import { program } from "../../cli/main.ts";
 import { waitText } from "../../cli/render.ts";
 import { remember, repeatPlace, withPlace } from "../../cli/repeat.ts";
 
-const called = (options: Record<string, unknown>) => remember(program(), { opts: () => options });
+const called = (options: Record<string, unknown>) => remember(program(), { optsWithGlobals: () => options });
 
 test("advice repeats the option that names the deployment, for verbs that take it", () => {
   called({ dataFolder: "/tmp/x/.sluice", json: true });

@@ -16,7 +16,7 @@ const OF_THE_HOST = ["--data", "--config", "--agents-dir"];
 test("each verb of the command is on the page, and no other", () => {
   const told = new Set(
     Array.from(
-      page.matchAll(/`(?:\.\/sluice )?((?:(?:dead|keys|policy) )?[a-z-]+)(?: [[<][^`]*)?`/g),
+      page.matchAll(/`(?:\.\/sluice )?((?:(?:dead|keys|peers|policy) )?[a-z-]+)(?: [[<][^`]*)?`/g),
       ([, verb]) => verb,
     ),
   );

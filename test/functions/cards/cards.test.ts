@@ -3,7 +3,9 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type CardsDeps, insistOnCards, showCards } from "../../../functions/cards/cards.ts";
+import { lookForPeers } from "../../../functions/cards/look.ts";
 import { ensurePeersBucket, openPeersBucket, type PeersBucket } from "../../../shared/cards/bucket.ts";
+import { dynamoPeers } from "../../../shared/cards/dynamodb-peers.ts";
 import { dynamoPublished } from "../../../shared/cards/dynamodb-published.ts";
 import { instanceOf } from "../../../shared/cards/instance.ts";
 import { recordFaults } from "../../../shared/cards/validate.ts";
@@ -129,10 +131,23 @@ test("each agent has a card in a bucket as peers make it, and gives a sign of li
 });
 
 test("a run that finds the agents that it knows asks the table as often as the page says", async () => {
-  await showCards(deps([support]));
-  await showCards(deps([support]));
-  assert.deepEqual(asked, ["all", "add", "all"]);
-  assert.deepEqual(documentedCosts().get("each run of `cards`"), { requests: 1, writes: 0, reads: 1 });
+  const peers = dynamoPeers(table.access);
+  const store = { ...peers, facts: noted("facts", peers.facts), ledger: noted("ledger", peers.ledger) };
+  for (const run of [deps([support]), deps([support])]) {
+    await showCards(run);
+    await lookForPeers({ ...run, store });
+  }
+  assert.deepEqual(asked, ["all", "add", "facts", "ledger", "all", "facts", "ledger"]);
+  assert.deepEqual(documentedCosts().get("each run of `cards`"), { requests: 3, writes: 0, reads: 3 });
+  assert.equal((await store.ledger("nats")).version, 0, "while nobody is there, nothing is written");
+  assert.deepEqual(
+    [told.get("PeersLive"), told.get("PeersStale"), told.get("PeersAmiss")],
+    [
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ],
+  );
 });
 
 test("the next run tells how old the cards were, in the deployment's own time", async () => {
