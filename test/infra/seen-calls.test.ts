@@ -21,6 +21,8 @@ const UNSEEN: Readonly<Partial<Record<keyof typeof seen, readonly Call[]>>> = {
   control: ["dynamodb:ConditionCheckItem table"],
   // A large event of a task's own is published by `events` only if its worker has died before it could: `sweep` is first.
   events: VALUES_READ,
+  // What is known of a peer is forgotten a month after it was there last, or when its name leaves the file.
+  cards: ["dynamodb:DeleteItem table"],
 };
 
 /** The deployment that the tests run logs in to NATS without one; test/nats/secrets.test.ts reads some. */
