@@ -108,7 +108,11 @@ function withRules(
 }
 
 /** Whether an agent may hand tasks on to a remote one: to an agent of ours that stands for it. */
-function throughFronts(agent: Ruled, fronts: readonly HostedAgent[], { id, skills }: Peer): Allowed {
+export function throughFronts(
+  agent: Ruled,
+  fronts: readonly HostedAgent[],
+  { id, skills }: Pick<Peer, "id" | "skills">,
+): Allowed {
   const answers = fronts.map((front) => {
     const slugs = new Set([
       ...front.skills.map(({ slug }) => slug),

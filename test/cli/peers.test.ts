@@ -9,6 +9,7 @@ import * as z from "zod";
 import { inbound, outbound } from "../../cli/peers/allowed.ts";
 import { lookForPeers } from "../../cli/peers/look.ts";
 import { peerNamed } from "../../cli/peers/named.ts";
+import { throughFronts } from "../../cli/peers/remotes.ts";
 import { agentPolicy } from "../../shared/config/policy.ts";
 import { BINDING } from "../../shared/wire/envelope.ts";
 import { openStage, type Stage } from "./peer.ts";
@@ -202,6 +203,45 @@ test("a name means a key before what a card says, and never one of several, nor 
   );
   for (const name of ["acme-support", "eve"])
     assert.throws(() => named(name), /no peer ".*"; there are adam-lobby, .*; our own agents are with/);
+});
+
+test("tasks are handed on to a remote agent by who may hand them on to an agent that stands for it", () => {
+  const targets = [{ runtimeAgentId: "acme-audit", skillId: "audit/sbom" }];
+  const agent = { id: "support", policy: agentPolicy.parse({ delegateTargets: targets }) };
+  const front = (id: string) => ({
+    ...{ id, runtime: `acme-${id}`, channelRef: id, displayName: id, description: "", version: "1" },
+    skills: [{ slug: "task", name: "", description: "", tags: [] }],
+    ...{ policy: agentPolicy.parse({}), settings: {} },
+  });
+  const skill = { id: "sbom", name: "", description: "", tags: [], from: "card" as const };
+  const to = (...fronts: string[]) =>
+    throughFronts(agent, fronts.map(front), { id: "auditor", skills: [skill, { ...skill, id: "a/b" }] });
+  assert.deepEqual(to("other", "audit"), {
+    agent: "support",
+    allowed: true,
+    why: "in delegateTargets (acme-audit)",
+    skills: ["audit/sbom"],
+  });
+  assert.deepEqual(to("other"), {
+    agent: "support",
+    allowed: false,
+    why: "not in delegateTargets (acme-other)",
+  });
+  assert.match(to().why, /^no agent of ours stands for it: agents: \{ ID: \{ remote: auditor \} \}/);
+});
+
+test("remote agents that nothing is known of are shown as the file has them", async () => {
+  const remotes = 'remotes: [{ name: auditor, url: "https://a.example/a2a", skills: [audit] }]';
+  writeFileSync(join(cwd, "agents.yaml"), `${AGENTS_YAML}${remotes}\n`);
+  const { stdout, stderr } = await sluice("peers", "auditor");
+  writeFileSync(join(cwd, "agents.yaml"), AGENTS_YAML);
+  assert.match(stderr, /what is known of remote agents is told by a running local host, or by --stack NAME/);
+  assert.match(
+    stdout,
+    /^auditor {2}unseen\nat +https:\/\/a\.example\/a2a\nas +nobody\ncard +none was had yet\n/,
+  );
+  assert.match(stdout, /^skills\n {2}audit \(file\) audit\nstands for +nobody of ours\n/m);
+  assert.match(stdout, /support does not accept it: it is asked over HTTP, and asks nobody here/);
 });
 
 test("what is allowed goes by the policy, and says why not", () => {

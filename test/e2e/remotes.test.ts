@@ -9,6 +9,7 @@ import { synthesize } from "../../infra/synth.ts";
 import { keyUrl } from "../../shared/cards/did-key.ts";
 import { SigningKey } from "../../shared/cards/signing-key.ts";
 import { bytesOf, peerRecord } from "../cards/support/records.ts";
+import { onTerminal, skip } from "../cli/on-terminal.ts";
 import { run } from "../cli/run.ts";
 import { legacyServer, type RemoteServer, streamingServer } from "../remotes/servers/index.ts";
 import { type Sluice, startSluice } from "../support/sluice.ts";
@@ -158,6 +159,17 @@ test("peers refresh fetches a card now; another key waits until peers accept has
   ]);
   const [now] = await peers("auditor");
   assert.deepEqual(now?.signature, { state: "valid", key: second.did, offered: null });
+});
+
+test("a person is asked on a terminal before any key is taken", { skip }, async () => {
+  for (const answer of ["no", "yes"]) {
+    const asked = onTerminal("peers accept auditor --unsigned", cwd);
+    await until("it asks", () => asked.shown().includes("(yes or no)"), { seen: asked.shown });
+    asked.type(`${answer}\n`);
+    assert.equal(await asked.exitCode(), answer === "yes" ? 0 : 1);
+    const [now] = await peers("auditor");
+    assert.equal(now?.signature?.state, answer === "yes" ? "unverified" : "valid");
+  }
 });
 
 test("names that nobody has are told with the nearest", async () => {

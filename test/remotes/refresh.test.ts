@@ -145,3 +145,22 @@ test("facts with an accepted key are asked for anew", () => {
   const facts = { etag: '"1"', signature: { state: "valid", key: "a", kid: "b" } } as HttpFacts;
   assert.deepEqual(withAcceptedKey(facts, "c"), { signature: { state: "unverified", key: "c" } });
 });
+
+test("of a signed card only what was signed is taken", async () => {
+  const agent = refreshed();
+  const answers = { [CURRENT]: json(currentCard({ name: "Whoever", securitySchemes: {} })) };
+  const verdict = (card: unknown) => async () => ({
+    state: "valid" as const,
+    kid: "k",
+    key: "did:key:z",
+    card,
+  });
+  const good = await agent.refresh(answers, { verify: verdict(currentCard({ name: "Signed" })) });
+  assert.deepEqual([good.outcome, good.facts?.card.name], ["updated", "Signed"]);
+  const bad = await agent.refresh(answers, { verify: verdict({ name: "Signed" }) });
+  assert.equal(bad.outcome, "failed");
+  assert.match(
+    bad.warning ?? "",
+    /agent-card\.json: what of it is signed is no card: card\.supportedInterfaces/,
+  );
+});
