@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { RequestCredentialError } from "../../../shared/http/index.ts";
+import { guardedFetch, RequestCredentialError } from "../../../shared/http/index.ts";
 import { type NonceMemory, verifyRequest } from "../../../shared/http/verify.ts";
-import { remoteFetch } from "../../../shared/remotes/exchange/index.ts";
+import { readCard } from "../../../shared/remotes/card.ts";
+import { openExchange, remoteFetch } from "../../../shared/remotes/exchange/index.ts";
 import { blast, extension, hitl, legacyServer, type SeenRequest, streamingServer } from "../servers/index.ts";
+import { encoded, legacyCard } from "../support.ts";
 import { allOf, assertFails, message, never, TRACE, talk } from "./support.ts";
 
 const current = await streamingServer();
@@ -47,6 +49,12 @@ test("a message says who asks, by which trace, and for which skill, in its heade
 
 test("nothing that a requester writes gets into metadata or headers", async () => {
   const exchange = await talk(current);
+  const headers = () => {
+    const { "content-length": _, ...all } = lastCall(current.requests).headers;
+    return all;
+  };
+  await allOf(await exchange.start(message("complete"), never));
+  const usual = headers();
   await fc.assert(
     fc.asyncProperty(
       fc.dictionary(
@@ -68,6 +76,7 @@ test("nothing that a requester writes gets into metadata or headers", async () =
           "a2a.trace",
         ]);
         assert.deepEqual(executed?.message.parts[0]?.metadata, { mimeType: "text/plain" });
+        assert.deepEqual(headers(), usual);
       },
     ),
     { numRuns: 10 },
@@ -213,7 +222,7 @@ test("nothing is sent as nobody's in place of a credential that is missing or no
     );
 });
 
-test("the agent is asked at the operator's URL, whatever address its card names, and by a card of another not at all", async () => {
+test("the agent is asked at the operator's URL, whatever address its card names", async () => {
   const exchange = await talk(current);
   await allOf(await exchange.start(message("complete"), never));
   assert.equal(lastCall(current.requests).path, "/a2a");
@@ -221,4 +230,17 @@ test("the agent is asked at the operator's URL, whatever address its card names,
   const elsewhere = await talk({ url: `${current.origin}/other`, origin: current.origin }, { card: false });
   const error = await assertFails(elsewhere.start(message("complete"), never), "invalid", { sent: false });
   assert.equal(error.status, 404);
+});
+
+test("a card of another address is another agent's", async () => {
+  const read = readCard(encoded(legacyCard({ capabilities: { streaming: true } })), legacy.url);
+  assert.ok(read.ok);
+  const { card } = read.value;
+  const remote = { name: "auditor", url: legacy.url, headers: {}, streaming: false };
+  const by = (url: string) =>
+    openExchange({ remote, facts: { url, card }, fetch: guardedFetch(), trace: TRACE });
+  const own = await by(legacy.url);
+  assert.deepEqual([own.protocol, own.streams], ["0.3", true]);
+  const other = await by("https://auditor.example.com/a2a");
+  assert.deepEqual([other.protocol, other.streams], ["1.0", false]);
 });
