@@ -74,16 +74,28 @@ class RemoteExchange implements Exchange {
         sent: false,
       });
     const request = sendRequest(of, { trace, extensions: facts?.card.extensions });
-    if (!this.streams || of.stream === false) {
-      const { sendMs } = this.#limits;
-      const answer = await this.#ask(signal, (on) => this.#client.sendMessage(request, on), sendMs);
-      return { seen: this.#take(readSent(answer), taskId) };
+    if (this.streams && of.stream !== false) {
+      try {
+        return await this.#streamed(request, taskId, signal);
+      } catch (error) {
+        if (!isStreamless(error)) throw error;
+      }
     }
+    const { sendMs } = this.#limits;
+    const answer = await this.#ask(signal, (on) => this.#client.sendMessage(request, on), sendMs);
+    return { seen: this.#take(readSent(answer), taskId) };
+  }
+
+  async #streamed(
+    request: ReturnType<typeof sendRequest>,
+    taskId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Started> {
     const rest = this.#stream(signal, taskId, (options) => this.#client.sendMessageStream(request, options));
     const seen = await rest.next();
+    if (seen !== undefined) return { seen, rest };
     // Unreachable: a stream that ends before it has said anything is an error.
-    if (seen === undefined) throw new RemoteError("lost", remote.name, "it says nothing", { sent: true });
-    return { seen, rest };
+    throw new RemoteError("lost", this.#options.remote.name, "it says nothing", { sent: true });
   }
 
   /** An agent that insists on what we do not understand is not asked (A2A 1.0 §4.6.1). */
@@ -209,6 +221,14 @@ function outcomeOf(seen: Seen, otherwise: "asked" | "over"): Canceled {
   if (seen.state === "TASK_STATE_CANCELED") return { outcome: "canceled", seen };
   const isOver = seen.state !== undefined && isTerminal(seen.state);
   return { outcome: isOver ? "over" : otherwise, seen };
+}
+
+/**
+ * Whether an agent says that it has no streams after all, whatever its card says (A2A 1.0 §3.3.4): then it has not taken
+ * the message, and may be sent it without one.
+ */
+function isStreamless(error: unknown): boolean {
+  return error instanceof RemoteError && !error.sent && [-32_601, -32_004].includes(error.rpcCode ?? 0);
 }
 
 function isRemote(error: unknown, code: RemoteError["code"]): boolean {

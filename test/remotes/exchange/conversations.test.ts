@@ -211,6 +211,19 @@ for (const { name, serve, streams, protocol } of KINDS)
       assert.deepEqual([over?.kind, over?.state, more], ["task", "TASK_STATE_COMPLETED", []]);
     });
 
+    test("is sent a message without a stream when it has none after all", async () => {
+      const method = protocol === "0.3" ? "message/stream" : "SendStreamingMessage";
+      for (const code of [-32_601, -32_004]) {
+        server.refuse([method], code);
+        const sent = message("complete");
+        const { seen, rest } = await exchange.start(sent, never);
+        assert.equal(rest, undefined);
+        await until(exchange, idOf(seen), "TASK_STATE_COMPLETED");
+        assert.equal(server.executed(sent.messageId), 1);
+      }
+      server.refuse([method]);
+    });
+
     test("is not heard any more once its caller has enough", async () => {
       const stop = new AbortController();
       const { seen, rest } = await exchange.start(message("working on it\nnever"), stop.signal);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { RemoteErrorCode, Rest } from "../../../shared/remotes/exchange/index.ts";
+import { sendJson } from "../servers/index.ts";
 import { artifact, begin, event, liar, status, task } from "./liar.ts";
 import { allOf, assertFails, collect, message, never, talk } from "./support.ts";
 
@@ -155,9 +156,11 @@ describe("errors", () => {
         assert.ok((error.says?.length ?? 0) <= 500);
         await assertFails(streamed(), expected, { sent });
       }
-      server.says((_, response, id) => {
+      server.says(({ rpc }, response, id) => {
+        const told = { jsonrpc: "2.0", id, error: { code, message: "SECRET" } };
+        if (rpc !== "SendStreamingMessage") return sendJson(response, told);
         begin(response);
-        response.end(event({ jsonrpc: "2.0", id, error: { code, message: "SECRET" } }));
+        response.end(event(told));
       });
       await assertFails(streamed(), expected, { sent });
     }
