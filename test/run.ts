@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync } from "node:fs";
+import { globSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findNatsServer } from "../infra/local/nats-server.ts";
 import { synthesize } from "../infra/synth.ts";
@@ -14,6 +14,8 @@ const CONCURRENCY = 2;
 /** Several times what all of them take: a process that never ends must not hold up whoever waits. */
 const MAX_MINUTES = 30;
 const ROOT = resolve(import.meta.dirname, "..");
+/** What Node has compiled, for the hundreds of its processes that follow. */
+const COMPILED = join(ROOT, ".cache/test-compiled");
 const DEPLOYMENT = join(ROOT, "test/fixtures/deployment");
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
@@ -31,11 +33,17 @@ const reporters = ["spec", join(import.meta.dirname, "slowest.ts")].flatMap((rep
   "--test-reporter-destination=stdout",
 ]);
 const asked = process.argv.slice(2);
+// Tests also load what they have written into folders of their own: that is not kept for ever.
+if (asked.length === 0) rmSync(COMPILED, { recursive: true, force: true });
 const files = asked.length > 0 ? asked : globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
 const tests = spawn(
   process.execPath,
   ["--test", `--test-concurrency=${CONCURRENCY}`, ...reporters, ...files],
-  { cwd: ROOT, stdio: "inherit", env: { ...process.env, NATS_SERVER_BIN: binary } },
+  {
+    cwd: ROOT,
+    stdio: "inherit",
+    env: { ...process.env, NATS_SERVER_BIN: binary, NODE_COMPILE_CACHE: COMPILED },
+  },
 );
 const late = setTimeout(() => {
   say(`the tests have not ended within ${MAX_MINUTES} minutes: a test file keeps its process alive`);
