@@ -1,36 +1,52 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { Command } from "commander";
 import * as z from "zod";
+import { STALE_AFTER_MS } from "../shared/cards/bucket-facts.ts";
 import type { LookedAt } from "../shared/cards/peer-look.ts";
-import { STALE_AFTER_MS } from "../shared/cards/record.ts";
 import { recordFaults } from "../shared/cards/validate.ts";
 import type { HostedAgent } from "../shared/config/deployment.ts";
+import { isShown } from "../shared/policy/exposed.ts";
 import { EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
 import { common, stack, withCommon } from "./options.ts";
 import type { Output } from "./output.ts";
-import { ownAgents } from "./own-agents.ts";
+import { rulesOf } from "./peers/policies.ts";
 import { readBucket } from "./peers.ts";
+import type { Place } from "./place.ts";
 import { inSession } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine } from "./text.ts";
 
 /** What is shown of a card's faults and skills, in characters. */
-const MAX_SHOWN = 1_000;
+export const MAX_SHOWN = 1_000;
 
-const options = common.extend({ stack: z.string().optional() });
+const options = common.extend({
+  stack: z.string().optional(),
+  agentCard: z.union([z.literal(true), z.string()]).optional(),
+});
 
 export function cardsCommand(): Command {
   return withCommon(new Command("cards"))
     .description("show our agents' cards as peers find them, and what is wrong with them")
-    .option("--stack <name>", "a deployed stack, on whose NATS to look", stack)
+    .option("--stack <name>", "a deployed stack, on whose NATS to look, by whose policies", stack)
+    .option(
+      "--agent-card [agent]",
+      "their signed A2A cards instead, as the stack keeps them; one agent's in full",
+    )
     .action(async (given: unknown) => {
-      process.exitCode = await inSession(options.parse(given), ({ nc, home, out }) => cards(nc, home, out));
+      const { agentCard, ...rest } = options.parse(given);
+      process.exitCode = await (agentCard === undefined
+        ? inSession(rest, ({ nc, home, place, out }) => cards(nc, home, place, out))
+        : // The clients of AWS take long to load.
+          (await import("./cards/agent-cards.ts")).agentCards(
+            rest,
+            agentCard === true ? undefined : agentCard,
+          ));
     });
 }
 
-async function cards(nc: NatsConnection, home: Home, out: Output): Promise<number> {
-  const agents = await ownAgents(home);
+async function cards(nc: NatsConnection, home: Home, place: Place | undefined, out: Output): Promise<number> {
+  const { agents } = await rulesOf(home, place, out);
   const runtimes = agents.map(({ runtime }) => runtime);
   const stored = new Map((await readBucket(nc, runtimes)).map((entry) => [entry.key, entry]));
   const found = agents.map((agent) => look(agent, stored.get(agent.runtime)));
@@ -52,8 +68,8 @@ const WORDS: Readonly<Record<State, string>> = {
   invalid: "invalid: some reader refuses it, and perhaps all behind it",
   stale: "stale",
   missing: "missing",
-  hidden: "none: not discoverable",
-  left: "left over: not discoverable",
+  hidden: "none: not enabled, or not discoverable",
+  left: "left over: not enabled, or not discoverable",
 };
 
 interface Look {
@@ -77,7 +93,7 @@ function look(
   { at, bytes }: Partial<Pick<LookedAt, "at" | "bytes">> = {},
 ): Look {
   if (at === undefined || bytes === undefined) {
-    const state = policy.discoverable ? "missing" : "hidden";
+    const state = isShown(policy) ? "missing" : "hidden";
     return { agent, runtime, state, ageMs: null, faults: [], record: null };
   }
   const now = Date.now();
@@ -86,7 +102,7 @@ function look(
   const record = parsed(bytes);
   const { expiresAt } = times.safeParse(record).data ?? {};
   const isOver = expiresAt !== undefined && Date.parse(expiresAt) < now;
-  const state = !policy.discoverable
+  const state = !isShown(policy)
     ? "left"
     : faults.length > 0
       ? "invalid"

@@ -27,7 +27,7 @@ export function environmentOf(
   const remembers = { TABLE_NAME: parts.storage.table.tableName };
   const told: Partial<Record<FunctionName, Record<string, string>>> = {
     bridge: { ...forwards, ...shows },
-    cards: { ...remembers, ...shows },
+    cards: { ...remembers, ...shows, SIGNING_KEY_SECRET: parts.signingKey.arn },
   };
   return {
     ...(told[name] ?? { ...stored(parts), ...hints(scope, parts, own) }),

@@ -44,7 +44,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   },
   work: { table: [...LEAVES, READS_POLICIES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
-  cards: { table: ["GetItem", "UpdateItem"] },
+  cards: { table: ["BatchGetItem", "DeleteItem", "PutItem", "UpdateItem"], signs: true },
 };
 
 /** What Lambda needs to poll a queue (Lambda Developer Guide, "Create an SQS event source mapping"). */

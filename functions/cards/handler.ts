@@ -8,9 +8,15 @@ import { wireCards } from "./wiring.ts";
 
 const wiring = wireCards(deployment);
 
-/** Shows the agents' cards and signs of life. */
+/** Shows the agents' cards and signs of life, and keeps their A2A cards signed. */
 export const handler = middy(async (_event: unknown, context: Context) => {
-  await insistOnCards(wiring, Date.now() + context.getRemainingTimeInMillis() - wiring.timing.marginMs);
+  const found = await insistOnCards(
+    wiring,
+    Date.now() + context.getRemainingTimeInMillis() - wiring.timing.marginMs,
+  );
+  // The cards on NATS wait for none of it; whatever fails here the next run does again.
+  const { keepAgentCards } = await import("./agent-cards.ts");
+  await keepAgentCards(wiring, found);
 })
   .use(injectLambdaContext(wiring.telemetry.logger))
   .use(publishMetrics(wiring.telemetry));

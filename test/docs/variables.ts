@@ -28,6 +28,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   NODE_OPTIONS: "That stack traces name lines of the sources.",
   AWS_REGION: "The region; a function has it from Lambda.",
   HEALTH_PORT: "Where the bridge as a service answers on its own machine whether it is well.",
+  SIGNING_KEY_SECRET: "The secret in which the key is by which cards are signed.",
   TIME_SCALE: "How much faster than normal; set by the local host alone.",
 };
 
