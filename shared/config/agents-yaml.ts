@@ -125,9 +125,21 @@ export function readAgentsYaml(
     },
     cloud,
     functions,
-    notes: source.told(legacyRemotes(value)),
+    notes: source.told([...legacyFields(legacy), ...legacyRemotes(value)]),
     legacy,
   };
+}
+
+/** What is said of policies that are written by older names. */
+function legacyFields(legacy: OperatorConfig["legacy"]): Finding[] {
+  return [...legacy].flatMap(([where, fields]) =>
+    fields.map(({ field, canonical, unused }) => ({
+      path: where === "defaults" ? [where, field] : ["agents", where, field],
+      message: unused
+        ? `legacy; counts for nothing beside ${canonical}: take it out`
+        : `legacy; write ${canonical}`,
+    })),
+  );
 }
 
 /** By what a task may be meant for one of ours, or come from the command. */
