@@ -53,7 +53,8 @@ export async function checkReadiness(
   const [nats, credentials, peers] = await Promise.all([
     where === undefined ? [] : checkOnNats(home, where, agents),
     checkCredentials(remotes, place),
-    place === undefined
+    // A table that is not read for one is not for the other, and that is one thing to mend.
+    place === undefined || unread.length > 0
       ? []
       : examine("peers", allow, async () => peersOf(await knownTo(place, remotes), agents)),
   ]);
