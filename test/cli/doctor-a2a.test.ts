@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { cardFindings } from "../../cli/doctor/a2a/cards.ts";
@@ -11,16 +11,12 @@ import { peerFindings } from "../../cli/doctor/a2a/peers.ts";
 import { permissionFinding } from "../../cli/doctor/a2a/permissions.ts";
 import { legacyFindings, policyFindings } from "../../cli/doctor/a2a/policies.ts";
 import { checkReadiness } from "../../cli/doctor/a2a/readiness.ts";
-import { credentialFinding, remoteFindings } from "../../cli/doctor/a2a/remotes.ts";
-import type { Finding } from "../../cli/doctor/finding.ts";
 import { readHome } from "../../cli/home.ts";
 import { ownCards } from "../../shared/cards/own.ts";
-import type { Standing } from "../../shared/cards/peer-facts.ts";
 import { keepLook } from "../../shared/cards/peer-keeping.ts";
 import { peersKnown } from "../../shared/cards/peers.ts";
 import type { HostedAgent } from "../../shared/config/deployment.ts";
 import { agentPolicy } from "../../shared/config/policy.ts";
-import { type RemoteConfig, remotes } from "../../shared/config/remotes.ts";
 import { parseCredentials } from "../../shared/nats/credentials.ts";
 import { natsGrants } from "../../shared/nats/permissions.ts";
 import { ensureStreams } from "../../shared/nats/streams.ts";
@@ -28,6 +24,7 @@ import { memoryPeers } from "../../shared/testing/memory-peers.ts";
 import { peerRecord, putAt } from "../cards/support/records.ts";
 import { startNats } from "../support/nats-server.ts";
 import { type Reached, watchReached } from "../support/reached.ts";
+import { assertFound } from "./findings.ts";
 
 let reached: Reached;
 before(async () => {
@@ -36,15 +33,6 @@ before(async () => {
 after(() => reached?.[Symbol.dispose]());
 
 const NOW = Date.now();
-const textOf = ({ level, part, says }: Finding) => `${level} ${part}: ${says}`;
-/** What is found: each that is not as it should be says what to do. */
-function assertFound(findings: readonly Finding[], ...expected: readonly RegExp[]): void {
-  const told = findings.map(textOf);
-  assert.equal(told.length, expected.length, told.join("\n"));
-  for (const [index, pattern] of expected.entries()) assert.match(told[index] ?? "", pattern);
-  for (const { level, todo } of findings) assert.equal(level === "ok", todo === undefined);
-}
-
 function agentOf(id: string, policy: object = {}): HostedAgent {
   return {
     id,
@@ -224,83 +212,6 @@ test("peers that nobody looks for, records that are none, and targets that are n
   assertFound(overdue ? [overdue] : [], /^warning peers: nobody has looked for them since 5 min/);
 });
 
-describe("remote agents", () => {
-  const remoteOf = (credentials?: string): RemoteConfig => {
-    const auth = credentials === undefined ? {} : { auth: { scheme: "bearer", credentials } };
-    const [remote] = remotes.parse([{ name: "auditor", url: "https://a.example/a2a", ...auth }]);
-    assert.ok(remote);
-    return remote;
-  };
-
-  test("credentials that are not there, or only on this machine; they are never shown", async () => {
-    const look = (credentials?: string, deployed = false) =>
-      credentialFinding(remoteOf(credentials), {
-        deployed,
-        env: { TOKEN: "hunter2", EMPTY: " " },
-        file: async (path) => (path === "/there" ? "hunter2" : Promise.reject(new Error("ENOENT"))),
-        secret: async (name) => ({ set: true, unset: false })[name],
-      });
-    for (const [finding, expected] of [
-      [await look(), /^ok credentials of auditor: none are needed$/],
-      [await look("secret:set", true), /^ok .*: secret:set is set$/],
-      [await look("secret:unset"), /^wrong .*: secret:unset has no value$/],
-      [await look("secret:none"), /^wrong .*: secret:none does not exist$/],
-      [await look("file:/there"), /^ok .*: file:\/there is set$/],
-      [await look("file:/none"), /^wrong .*: file:\/none is empty or not there$/],
-      [await look("env:TOKEN"), /^ok .*: env:TOKEN is set$/],
-      [await look("env:EMPTY"), /^warning .*: env:EMPTY is empty or not there, as this command has it$/],
-      [await look("env:TOKEN", true), /^wrong .*: env:TOKEN is of this machine: functions in the cloud/],
-      [await look("file:/there", true), /^wrong .*: file:\/there is of this machine/],
-    ] as const) {
-      assertFound([finding], expected);
-      assert.doesNotMatch(JSON.stringify(finding), /hunter2/);
-    }
-  });
-
-  test("cards that cannot be had, a key that waits, and agents that do not answer", async () => {
-    const look = async (standing?: Omit<Standing, "id">, over: object = {}) => {
-      const store = memoryPeers();
-      const standings = standing === undefined ? [] : [{ id: "auditor", ...standing }];
-      await store.putLedger("http", { standings }, 0);
-      const [peer] = (await peersKnown(store, [remoteOf()], NOW)).peers;
-      assert.ok(peer);
-      return remoteFindings({ ...peer, ...over }, NOW);
-    };
-    const seen = { seen: NOW - 60_000, failures: 0 };
-    const probe = { at: NOW - 1_000, reachable: true, latencyMs: 1 };
-    assertFound(await look({ ...seen, probe }), /^ok remote auditor: answers, its card of 1 min ago$/);
-    assertFound(await look({ ...seen, probe }, { notes: ["x"] }), /^ok .*, 1 of its entries left out$/);
-    assertFound(await look(), /^warning remote auditor: its card was not asked for yet$/);
-    assertFound(
-      await look({ failures: 3, failingSince: NOW, reason: "no\u001b[2J card" }),
-      /^warning .*: its card could not be had 3 times in a row: no.* card$/,
-    );
-    assertFound(
-      await look({ ...seen, failures: 1, offeredKey: "did:key:z6Mk" }),
-      /^warning .*: another key has signed its card: did:key:z6Mk; the last good card is kept$/,
-    );
-    assertFound(
-      await look({
-        ...seen,
-        failures: 1,
-        reason: "gone",
-        probe: { ...probe, reachable: false, error: "refused" },
-      }),
-      /^warning .*: its card could not be had 1 time in a row: gone; that of 1 min ago is kept$/,
-      /^warning .*: did not answer 1\.0 s ago: refused$/,
-    );
-    assertFound(
-      await look({ seen: NOW - 8_000_000, failures: 0, probe: { ...probe, at: NOW - 301_000 } }),
-      /^warning .*: its card was asked for last 2 h/,
-      /^warning .*: was looked after last 5 min/,
-    );
-    assertFound(
-      await look({ ...seen, probe }, { supported: false }),
-      /^warning .*: it speaks no A2A 0\.3 or 1\.0/,
-    );
-  });
-});
-
 test("where there is no stack and no NATS the file is looked at, if it can be read", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-doctor-a2a-"));
   mkdirSync(join(folder, "agents"));
@@ -313,6 +224,7 @@ test("where there is no stack and no NATS the file is looked at, if it can be re
   assertFound(
     await look(`deployment: acme\ndefaults: { acceptFrom: [adam-lobby] }\nremotes: [${remote}]\n`),
     /^warning policies: there is no agent/,
+    /^ok discovery: without discovery\.discordGuildId no peer on Discord lists the agents/,
     /^warning defaults\.acceptFrom: is an older name/,
     /^wrong credentials of auditor: file:\/.*none is empty or not there$/,
   );
@@ -322,5 +234,10 @@ test("where there is no stack and no NATS the file is looked at, if it can be re
 
 test("every failure that doctor can name of A2A is produced here", async () => {
   const folder = join(import.meta.dirname, "../../cli/doctor/a2a");
-  assert.deepEqual(await reached.unreached(folder, /(?<!function )\b(wrong|warning)\(/g), []);
+  const unreached = await reached.unreached(folder, /(?<!function )\b(wrong|warning)\(/g);
+  // Those have a file of their own: doctor-remotes.test.ts.
+  assert.deepEqual(
+    unreached.filter((of) => !of.startsWith("remotes.ts:")),
+    [],
+  );
 });

@@ -186,6 +186,7 @@ test("all is well, then NATS is not there, then no host is", async () => {
     "^ok {7}dead letters of work: none$",
     "^A2A: whether peers can work with our agents",
     "^ok {7}policies: 10 of 10 agents take tasks, 10 of them are to be found$",
+    "^ok {7}discovery: peers of the guild 101234567890123456 list the agents$",
     "^ok {7}permissions of the command: may do all that can be tried",
     "^ok {7}cards: 10 as peers expect them$",
     "^ok {7}peers: 1 live, 0 stale$",

@@ -61,6 +61,16 @@ function amissWith({ id, runtime, policy, written }: Governed): Finding[] {
   return findings;
 }
 
+/** Who lists the agents: peers on Discord those of their own guild alone (docs/cards.md). */
+export function guildFinding(guild: string | undefined): Finding {
+  return ok(
+    "discovery",
+    guild === undefined
+      ? "without discovery.discordGuildId no peer on Discord lists the agents; who knows one can ask it"
+      : `peers of the guild ${guild} list the agents`,
+  );
+}
+
 /** Fields that are written by older names, by where they stand. */
 export function legacyFindings(
   legacy: ReadonlyMap<string, readonly Pick<LegacyField, "field" | "canonical" | "unused">[]>,

@@ -23,7 +23,7 @@ import { cardFindings } from "./cards.ts";
 import { loginFinding } from "./login.ts";
 import { peerFindings } from "./peers.ts";
 import { permissionFinding } from "./permissions.ts";
-import { type Governed, legacyFindings, policyFindings } from "./policies.ts";
+import { type Governed, guildFinding, legacyFindings, policyFindings } from "./policies.ts";
 import { credentialFinding, remoteFindings } from "./remotes.ts";
 
 /** An agent by the policy in force, and by that of the file. */
@@ -58,7 +58,16 @@ export async function checkReadiness(
       ? []
       : examine("peers", allow, async () => peersOf(await knownTo(place, remotes), agents)),
   ]);
-  return [...unread, ...policyFindings(agents), ...legacyFindings(legacy), ...nats, ...credentials, ...peers];
+  const guild = guildFinding(deployment.discovery?.discordGuildId);
+  return [
+    ...unread,
+    ...policyFindings(agents),
+    guild,
+    ...legacyFindings(legacy),
+    ...nats,
+    ...credentials,
+    ...peers,
+  ];
 }
 
 /** The operator's file; nothing where it is not as expected, which is told of the agents. */
