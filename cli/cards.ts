@@ -49,7 +49,7 @@ async function cards(nc: NatsConnection, home: Home, place: Place | undefined, o
   const { agents } = await rulesOf(home, place, out);
   const runtimes = agents.map(({ runtime }) => runtime);
   const stored = new Map((await readBucket(nc, runtimes)).map((entry) => [entry.key, entry]));
-  const found = agents.map((agent) => look(agent, stored.get(agent.runtime)));
+  const found = agents.map((agent) => lookAtCard(agent, stored.get(agent.runtime)));
   for (const card of found) out.record(card);
   if (found.length === 0) out.line(`no agents in ${home.agentsDir}`);
   else
@@ -61,9 +61,9 @@ async function cards(nc: NatsConnection, home: Home, place: Place | undefined, o
 }
 
 /** How a card is: `hidden` without one by its operator's will, `left` with one against it. */
-type State = "valid" | "invalid" | "stale" | "missing" | "hidden" | "left";
-const WRONG: ReadonlySet<State> = new Set(["invalid", "stale", "missing", "left"]);
-const WORDS: Readonly<Record<State, string>> = {
+export type CardState = "valid" | "invalid" | "stale" | "missing" | "hidden" | "left";
+const WRONG: ReadonlySet<CardState> = new Set(["invalid", "stale", "missing", "left"]);
+const WORDS: Readonly<Record<CardState, string>> = {
   valid: "valid",
   invalid: "invalid: some reader refuses it, and perhaps all behind it",
   stale: "stale",
@@ -75,7 +75,7 @@ const WORDS: Readonly<Record<State, string>> = {
 interface Look {
   readonly agent: string;
   readonly runtime: string;
-  readonly state: State;
+  readonly state: CardState;
   /** How old the card is, in milliseconds. */
   readonly ageMs: number | null;
   readonly faults: readonly string[];
@@ -88,7 +88,8 @@ const skills = z.looseObject({
   card: z.looseObject({ skills: z.array(z.looseObject({ id: z.string() })) }),
 });
 
-function look(
+/** How the card of an agent is, as it lies in the bucket. */
+export function lookAtCard(
   { id: agent, runtime, policy }: HostedAgent,
   { at, bytes }: Partial<Pick<LookedAt, "at" | "bytes">> = {},
 ): Look {

@@ -13,7 +13,15 @@ import { CONSUMPTION, FUNCTION_SIZES, QUEUE_NAMES, VALUES_KEPT_DAYS } from "../.
 import { type SluiceStack, stackName } from "../../infra/stack.ts";
 import { stageName } from "../../shared/config/cloud.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
-import { actionsOf, hosted, resources as resourcesOf, stackWith, statementsOf } from "./support/stack.ts";
+import { remotes } from "../../shared/config/remotes.ts";
+import {
+  actionsOf,
+  deploymentOf,
+  hosted,
+  resources as resourcesOf,
+  stackWith,
+  statementsOf,
+} from "./support/stack.ts";
 
 const template = Template.fromStack(stackWith());
 
@@ -270,6 +278,19 @@ test("credentials that only this machine has are warned of", () => {
     Match.stringLikeRegexp("cannot read; expected secret:NAME"),
   );
   Annotations.fromStack(stackWith()).hasNoWarning("*", Match.anyValue());
+  const remotesWith = (...credentials: string[]) => {
+    const all = credentials.map((of, at) => ({
+      ...{ name: `peer-${at}`, url: "https://a.example/a2a", auth: { credentials: of } },
+    }));
+    return stackWith({ deployment: { ...deploymentOf("support"), remotes: remotes.parse(all) } });
+  };
+  Annotations.fromStack(remotesWith("secret:a", "file:/etc/key", "env:KEY")).hasWarning(
+    "*",
+    Match.stringLikeRegexp(
+      "^remotes: the credentials of peer-1, peer-2 are in .* cannot read; expected secret",
+    ),
+  );
+  Annotations.fromStack(remotesWith("secret:a")).hasNoWarning("*", Match.anyValue());
 });
 
 test("a server that only this machine has is warned of", () => {
