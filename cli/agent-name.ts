@@ -34,7 +34,7 @@ export function stackAgent(
     );
   const isOurs = deployment === home.deployment && home.agents.length > 0;
   if (!isOurs || home.agents.includes(id)) return { id, runtime };
-  const meant = nearest(id, home.agents);
+  const [meant] = nearest(id, home.agents);
   throw new CliError(
     EXIT.usage,
     `no agent "${id}"${meant === undefined ? "" : `, did you mean ${meant}?`}; known here are ${home.agents.join(", ")}`,

@@ -1,15 +1,17 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import * as z from "zod";
 import type { TaskEvent } from "../shared/wire/index.ts";
 import { isQuestion } from "./control.ts";
+import { confirmed, planDelegation, usedToken } from "./delegation/confirm.ts";
 import { Dialogue } from "./dialogue.ts";
 import { EXIT, Left } from "./errors.ts";
+import { findNats } from "./nats.ts";
 import { common, hops, runtime, seconds, withCommon } from "./options.ts";
 import { artifactHint, endText, eventLine, questionText, waitText } from "./render.ts";
-import { inSession, ownRuntime } from "./session.ts";
+import { inSession, ownRuntime, type Session } from "./session.ts";
 import { Silence } from "./silence.ts";
 import { findTarget } from "./target.ts";
-import { askTask, type Order, type Sent, sendTask } from "./task.ts";
+import { askTask, type Order, type Sent, SentBefore, sendTask } from "./task.ts";
 import { cleanLine } from "./text.ts";
 import { readWords } from "./words.ts";
 
@@ -26,6 +28,8 @@ const options = common.extend({
   timeout: z.number().optional(),
   depth: z.number(),
   wait: z.boolean(),
+  plan: z.boolean().default(false),
+  confirm: z.string().optional(),
 });
 type Options = z.infer<typeof options>;
 
@@ -41,6 +45,13 @@ export function askCommand(): Command {
     .option("--timeout <seconds>", "how long the task may take, and how long to wait", seconds)
     .option("--depth <n>", "how many times the work may be handed on to other agents", hops, 1)
     .option("--no-wait", "print the task's id and return")
+    .addOption(
+      new Option(
+        "--plan",
+        "send nothing: show what would be sent and, for another deployment, its token",
+      ).conflicts("confirm"),
+    )
+    .option("--confirm <token>", "send what was planned: the confirmation token that --plan has shown")
     .action(async (agent: string, words: string[], given: unknown) => {
       process.exitCode = await ask(agent, words, options.parse(given));
     });
@@ -48,7 +59,8 @@ export function askCommand(): Command {
 
 async function ask(agent: string, words: readonly string[], given: Options): Promise<number> {
   const message = await readWords(words, given.file);
-  return inSession(given, async ({ nc, home, out, interrupted }) => {
+  const work = async (session: Session): Promise<number> => {
+    const { nc, home, out } = session;
     const target = await findTarget(nc, home, agent, given.channel);
     const order: Order = {
       from: given.from ?? ownRuntime(home),
@@ -59,53 +71,73 @@ async function ask(agent: string, words: readonly string[], given: Options): Pro
       depth: given.depth,
       ...(given.timeout !== undefined && { timeoutSec: Math.ceil(given.timeout) }),
     };
-    if (!given.wait) {
-      const sent = await sendTask(nc, order);
-      out.record({ ...sent, from: order.from, to: order.to });
-      out.line(sent.taskId);
+    const { env } = process;
+    const delegation = { home, order, out, env, servers: findNats(given, env, home).servers };
+    if (given.plan) {
+      planDelegation(delegation);
       return EXIT.ok;
     }
-
-    const c = out.colours;
-    using silence = new Silence(nc, out, order.to);
-    using dialogue = out.interactive ? new Dialogue(nc, out) : undefined;
-    let taskId: string | undefined;
-    const showSent = (sent: Sent) => {
-      taskId = sent.taskId;
-      out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
-      out.waitingFor(`waiting for ${order.to}`);
-    };
-    const artifacts = new Set<string>();
-    const showEvent = (event: TaskEvent) => {
-      silence.broken();
-      out.record(event);
-      if (event.artifact !== undefined) artifacts.add(event.artifact.id);
-      dialogue?.note(event);
-      if (exitCodeOf(event) !== null) return;
-      if (isQuestion(event)) return showQuestion(event);
-      out.line(eventLine(event, c));
-      if (event.kind !== "artifact") out.waitingFor(cleanLine(event.content, 70) || "at work");
-    };
-    const showQuestion = (event: TaskEvent) => {
-      out.line(questionText(event, c));
-      if (dialogue !== undefined) return dialogue.put(event);
-      out.line(waitText(event));
-      out.waitingFor(waitText(event));
-    };
-    const end = await askTask(nc, {
-      ...order,
-      timeoutMs: (given.timeout ?? DEFAULT_WAIT_SEC) * 1_000,
-      onSent: showSent,
-      onEvent: showEvent,
-      signal: interrupted,
-    }).catch((error: unknown) => {
-      throw interrupted.aborted && taskId !== undefined ? new Left(taskId) : error;
-    });
-    out.done();
-    if (artifacts.size > 0) out.line(c.dim(artifactHint(end.taskKey, artifacts.size)));
-    out.line(endText(end, c));
-    return exitCodeOf(end) ?? EXIT.failed;
+    const sent = await confirmed(delegation, given.confirm);
+    return given.wait ? follow(session, sent, given) : leave(session, sent);
+  };
+  return inSession(given, work).catch((error: unknown) => {
+    throw error instanceof SentBefore ? usedToken() : error;
   });
+}
+
+/** Sends a task, and tells its id alone. */
+async function leave({ nc, out }: Session, order: Order): Promise<number> {
+  const sent = await sendTask(nc, order);
+  out.record({ ...sent, from: order.from, to: order.to });
+  out.line(sent.taskId);
+  return EXIT.ok;
+}
+
+/** Sends a task, and shows its events to the end. */
+async function follow(
+  { nc, out, interrupted }: Session,
+  order: Order,
+  given: Pick<Options, "timeout">,
+): Promise<number> {
+  const c = out.colours;
+  using silence = new Silence(nc, out, order.to);
+  using dialogue = out.interactive ? new Dialogue(nc, out) : undefined;
+  let taskId: string | undefined;
+  const showSent = (sent: Sent) => {
+    taskId = sent.taskId;
+    out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
+    out.waitingFor(`waiting for ${order.to}`);
+  };
+  const artifacts = new Set<string>();
+  const showEvent = (event: TaskEvent) => {
+    silence.broken();
+    out.record(event);
+    if (event.artifact !== undefined) artifacts.add(event.artifact.id);
+    dialogue?.note(event);
+    if (exitCodeOf(event) !== null) return;
+    if (isQuestion(event)) return showQuestion(event);
+    out.line(eventLine(event, c));
+    if (event.kind !== "artifact") out.waitingFor(cleanLine(event.content, 70) || "at work");
+  };
+  const showQuestion = (event: TaskEvent) => {
+    out.line(questionText(event, c));
+    if (dialogue !== undefined) return dialogue.put(event);
+    out.line(waitText(event));
+    out.waitingFor(waitText(event));
+  };
+  const end = await askTask(nc, {
+    ...order,
+    timeoutMs: (given.timeout ?? DEFAULT_WAIT_SEC) * 1_000,
+    onSent: showSent,
+    onEvent: showEvent,
+    signal: interrupted,
+  }).catch((error: unknown) => {
+    throw interrupted.aborted && taskId !== undefined ? new Left(taskId) : error;
+  });
+  out.done();
+  if (artifacts.size > 0) out.line(c.dim(artifactHint(end.taskKey, artifacts.size)));
+  out.line(endText(end, c));
+  return exitCodeOf(end) ?? EXIT.failed;
 }
 
 /** The exit code that an event means; null while the task goes on. */

@@ -1,13 +1,11 @@
 import { Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
-import { DATA_FOLDER, STACK } from "./options.ts";
+import { common, STACK, withCommon } from "./options.ts";
 
 /** What every verb of `dead` takes. */
-const options = z.object({
+const options = common.extend({
   stack: z.string().optional(),
-  dataFolder: z.string().optional(),
   queue: z.string().optional(),
-  json: z.boolean().default(false),
   all: z.boolean().default(false),
   yes: z.boolean().default(false),
 });
@@ -51,12 +49,10 @@ export function deadCommand(): Command {
 
 /** @param load the clients of AWS take long to load, and no other verb needs them */
 function verb(name: string, description: string, load: () => Promise<Verb>): Command {
-  return new Command(name)
+  return withCommon(new Command(name))
     .description(description)
     .option("--queue <name>", "only of this queue, such as tasks")
     .option(...STACK)
-    .option(...DATA_FOLDER)
-    .option("--json", "one JSON object a line, for programs")
     .action(async (...given: unknown[]) => {
       // commander gives the arguments, then the options, then the command.
       const id = given.length > 2 ? z.string().optional().parse(given[0]) : undefined;

@@ -26,15 +26,24 @@ export function doctorCommand(): Command {
 async function doctor(given: Options): Promise<number> {
   const out = processOutput(given.json);
   // The clients of AWS take long to load.
-  const { examineAll } = await import("./doctor/examine.ts");
+  const [{ examineAll }, { checkReadiness }] = await Promise.all([
+    import("./doctor/examine.ts"),
+    import("./doctor/a2a/readiness.ts"),
+  ]);
   out.waitingFor("looking");
   const { home, place, findings: none } = await placeOf(currentHome(given), given);
   // Of a stack that cannot be read its NATS is not known either; that of this folder is another's.
   const isUnknown = given.stack !== undefined && place === undefined && given.nats === undefined;
   const where = isUnknown ? undefined : findNats(given, process.env, home);
-  const findings = [...none, ...(await examineAll(home, place, where))];
+  const [parts, a2a] = await Promise.all([
+    examineAll(home, place, where),
+    checkReadiness(home, place, where),
+  ]);
   out.done();
-  for (const finding of findings) tell(out, finding);
+  for (const finding of [...none, ...parts]) tell(out, finding);
+  if (a2a.length > 0) out.line("\nA2A: whether peers can work with our agents, and ours with them");
+  for (const finding of a2a) tell(out, finding);
+  const findings = [...none, ...parts, ...a2a];
   out.line(summary(findings));
   return findings.some(({ level }) => level === "wrong") ? EXIT.failed : EXIT.ok;
 }

@@ -2,8 +2,10 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
+import { commandConfig } from "../shared/config/command.ts";
 import { credentials, deploymentName, serverUrl } from "../shared/config/deployment.ts";
 import { agentFiles } from "../shared/config/load-agents.ts";
+import type { AgentPolicy } from "../shared/config/policy.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { startCommand, USUAL_START } from "./start-again.ts";
 
@@ -21,6 +23,7 @@ const file = z.looseObject({
     })
     .prefault({}),
   agents: z.record(z.string(), z.unknown()).nullish(),
+  command: commandConfig.nullish(),
 });
 
 const runningHost = z.looseObject({
@@ -73,6 +76,8 @@ export interface Home extends Files {
   readonly deployment: string;
   /** The short ids of our agents, sorted. */
   readonly agents: readonly string[];
+  /** Whom the command may ask outside of the deployment without a person's word (docs/command.md). */
+  readonly delegateTargets?: AgentPolicy["delegateTargets"];
   /** The command that starts a local host here, as it was last started, if that is not the usual one. */
   readonly start?: string;
   /** The NATS of the local host that runs in this folder. */
@@ -126,13 +131,14 @@ function readFiles({ config, agentsDir }: Files): Home {
     const [issue] = parsed.error.issues;
     throw new CliError(EXIT.usage, `${config}: ${issue?.path.join(".")}: ${issue?.message}`);
   }
-  const { deployment, nats, agents } = parsed.data;
+  const { deployment, nats, agents, command } = parsed.data;
   const folder = dirname(config);
   return {
     config,
     agentsDir,
     deployment,
     agents: [...new Set([...Object.keys(agents ?? {}), ...agentIds(agentsDir)])].sort(),
+    ...(command && { delegateTargets: command.delegateTargets }),
     operator: {
       servers: nats.servers,
       credentials: fromFolder(folder, nats.credentials),

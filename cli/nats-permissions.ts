@@ -110,7 +110,7 @@ function agentNamed(name: string, agents: readonly Known[]): Known {
   const found = agents.find(({ id, runtime }) => id === name || runtime === name);
   if (found !== undefined) return found;
   const ids = agents.map(({ id }) => id);
-  const meant = nearest(name, ids);
+  const [meant] = nearest(name, ids);
   throw new CliError(
     EXIT.usage,
     `no agent ${JSON.stringify(cleanLine(name))}${meant === undefined ? "" : `, did you mean ${meant}?`}; known here are ${ids.join(", ")}`,

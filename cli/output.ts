@@ -1,4 +1,4 @@
-import ora, { type Ora } from "ora";
+import type { Ora } from "ora";
 import { type Colours, colours, jsonLine, wantsColour } from "./text.ts";
 
 /** Where a verb writes: lines for people or JSON for programs; a spinner only on a terminal. */
@@ -26,6 +26,15 @@ export function processOutput(json: boolean): Output {
   const { stdout, stderr, env } = process;
   const isTerminal = stdout.isTTY === true;
   let spinner: Ora | undefined;
+  let waitsFor: string | undefined;
+  /** It takes a fifth of a command's start to load, and most commands show none. */
+  const spin = async () => {
+    const { default: ora } = await import("ora");
+    spinner ??= ora({ stream: stdout, discardStdin: false });
+    if (waitsFor === undefined) return;
+    spinner.text = waitsFor;
+    if (!spinner.isSpinning) spinner.start();
+  };
   const besideSpinner = (write: () => void) => {
     const wasSpinning = spinner?.isSpinning === true;
     if (wasSpinning) spinner?.stop();
@@ -49,11 +58,11 @@ export function processOutput(json: boolean): Output {
     waitingFor(text) {
       // A terminal without a width (`docker run -t`, `script`) would make ora clear lines for ever.
       if (json || !isTerminal || !(stdout.columns > 0)) return;
-      spinner ??= ora({ stream: stdout, discardStdin: false });
-      spinner.text = text;
-      if (!spinner.isSpinning) spinner.start();
+      waitsFor = text;
+      void spin();
     },
     done() {
+      waitsFor = undefined;
       spinner?.stop();
     },
   };

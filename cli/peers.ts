@@ -1,15 +1,12 @@
 import { type ConsumerInfo, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
+import { PEERS_STREAM, PEERS_SUBJECTS } from "../shared/cards/bucket-facts.ts";
 import { entryOf, MAX_LOOKED_AT } from "../shared/cards/look-through.ts";
 import type { LookedAt } from "../shared/cards/peer-look.ts";
 import { readLastOn } from "../shared/nats/stream-reads.ts";
 import { TASKS_STREAM, tasksConsumer } from "../shared/nats/streams.ts";
 import { readAll } from "./events.ts";
-
-/** The stream behind the key-value bucket in which agents show their cards (docs/wire.md, cards). */
-const PEERS_STREAM = "KV_A2A_PEERS";
-const PEERS_PREFIX = "$KV.A2A_PEERS.";
 
 /** What we show of a card; whatever else it holds does not matter here. */
 const cardRecord = z.looseObject({
@@ -81,7 +78,7 @@ function parseJson(body: Uint8Array): unknown {
  */
 export async function readBucket(nc: NatsConnection, keys: readonly string[] = [">"]): Promise<LookedAt[]> {
   if (keys.length === 0) return [];
-  const filter = { filter_subjects: keys.map((key) => `${PEERS_PREFIX}${key}`) };
+  const filter = { filter_subjects: keys.map((key) => `${PEERS_SUBJECTS}${key}`) };
   const records = await orNothing(readAll(nc, PEERS_STREAM, filter, MAX_LOOKED_AT));
   const entries = (records ?? []).map(({ subject, headers, body: data, at: time }) =>
     entryOf({ subject, headers, data, time }),
@@ -99,7 +96,7 @@ export async function readCards(nc: NatsConnection, now = Date.now()): Promise<C
 /** The card of one agent. */
 export async function findCard(nc: NatsConnection, agentId: string, now = Date.now()): Promise<Card | null> {
   const jsm = await jetstreamManager(nc, { checkAPI: false });
-  const record = await orNothing(readLastOn(jsm, PEERS_STREAM, `${PEERS_PREFIX}${agentId}`));
+  const record = await orNothing(readLastOn(jsm, PEERS_STREAM, `${PEERS_SUBJECTS}${agentId}`));
   return record === null ? null : readCard(record.body, now);
 }
 

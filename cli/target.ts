@@ -90,7 +90,7 @@ function isAlias(name: string, channelRef: string, displayName: string | undefin
 }
 
 function noSuchAgent(home: Pick<Home, "agents">, name: string): never {
-  const meant = nearest(name, home.agents);
+  const [meant] = nearest(name, home.agents);
   throw new CliError(
     EXIT.usage,
     `no agent ${JSON.stringify(cleanLine(name))}${meant === undefined ? "" : `, did you mean ${meant}?`}; known here are ${home.agents.join(", ") || "none"}; see ./sluice agents, or add --channel REF for an agent that shows no card`,

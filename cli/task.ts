@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { JetStreamApiError, jetstream } from "@nats-io/jetstream";
+import { JetStreamApiCodes, JetStreamApiError, jetstream } from "@nats-io/jetstream";
 import { errors, type NatsConnection } from "@nats-io/transport-node";
 import { isTerminal, type TaskEvent, taskIdOf, taskMessage } from "../shared/wire/index.ts";
 import { CliError, EXIT, TimedOut } from "./errors.ts";
@@ -24,6 +24,13 @@ export interface Order {
   readonly depth?: number;
   /** Seconds that the executor is given, whole and positive; absent means its own default. */
   readonly timeoutSec?: number;
+  /** The message's id, if it is to be published once and never again; otherwise a new one. */
+  readonly onceAs?: string;
+}
+
+/** The message that was to be published once is on the stream already. */
+export class SentBefore extends Error {
+  override readonly name = "SentBefore";
 }
 
 /** A task that is on the stream. */
@@ -36,6 +43,11 @@ export interface Sent {
 const SUMMARY_LENGTH = 120;
 const PUBLISH_TIMEOUT_MS = 5_000;
 const PUBLISH_ATTEMPTS = 3;
+/** A new id for a message. */
+export function newMessageId(): string {
+  return `msg_${randomBytes(12).toString("hex")}`;
+}
+
 /** What a stream says of a message larger than it takes; not among the client's named codes. */
 const MESSAGE_TOO_LARGE = 10054;
 
@@ -44,10 +56,11 @@ const MESSAGE_TOO_LARGE = 10054;
  * one (docs/wire.md, `Nats-Msg-Id`).
  *
  * @throws CliError `usage` when the message is larger than the server takes
+ * @throws SentBefore
  */
 export async function sendTask(nc: NatsConnection, order: Order): Promise<Sent> {
-  const { from, to, channelRef, skill, message, timeoutSec, depth } = order;
-  const messageId = `msg_${randomBytes(12).toString("hex")}`;
+  const { from, to, channelRef, skill, message, timeoutSec, depth, onceAs } = order;
+  const messageId = onceAs ?? newMessageId();
   const outgoing = taskMessage({
     from,
     to,
@@ -64,20 +77,25 @@ export async function sendTask(nc: NatsConnection, order: Order): Promise<Sent> 
     },
     createdAt: new Date().toISOString(),
   });
-  await publish(nc, outgoing);
+  await publish(nc, outgoing, onceAs === undefined ? {} : { once: true });
   return { messageId, taskId: taskIdOf(from, to, messageId) };
 }
 
 /**
  * Publishes a message with its `Nats-Msg-Id` and waits for the stream's word that it is stored.
  *
+ * @param how.once only if its subject, which is the message's alone, has none yet: of several who do so at the same
+ *   time the server lets one (NATS docs: JetStream headers, `Nats-Expected-Last-Subject-Sequence`)
  * @returns whether the stream had it already
+ * @throws SentBefore with `how.once`, when it had
  */
 export async function publish(
   nc: NatsConnection,
   outgoing: { readonly subject: string; readonly msgId: string; readonly body: string },
+  how: { readonly once?: boolean } = {},
 ): Promise<boolean> {
   const { subject, msgId, body } = outgoing;
+  const { once = false } = how;
   const size = Buffer.byteLength(body);
   const limit = nc.info?.max_payload ?? Number.POSITIVE_INFINITY;
   if (size > limit)
@@ -88,9 +106,16 @@ export async function publish(
   for (let attempt = 1; ; attempt++)
     try {
       const options = { msgID: msgId, timeout: PUBLISH_TIMEOUT_MS };
-      const { duplicate } = await jetstream(nc).publish(subject, body, options);
+      const { duplicate } = await jetstream(nc).publish(subject, body, {
+        ...options,
+        ...(once && { expect: { lastSubjectSequence: 0 } }),
+      });
+      // Of a later attempt it is our own, whose answer was lost.
+      if (once && duplicate && attempt === 1) throw new SentBefore();
       return duplicate;
     } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence)
+        throw new SentBefore();
       if (error instanceof JetStreamApiError && error.code === MESSAGE_TOO_LARGE)
         throw new CliError(EXIT.usage, `the message has ${size} bytes as encoded; its stream takes less`);
       // The answer was lost with the connection, and perhaps only the answer.

@@ -91,7 +91,7 @@ export function readContext(context: Readonly<Record<string, unknown>>): z.outpu
 function mistyped(keys: readonly string[]): string[] {
   const ours: readonly string[] = Object.values(CONTEXT);
   return keys.flatMap((key) => {
-    const meant = ours.includes(key) ? undefined : nearest(key, ours);
+    const [meant] = ours.includes(key) ? [] : nearest(key, ours);
     return meant === undefined ? [] : [`context ${key}: unknown; expected ${meant}`];
   });
 }

@@ -29,7 +29,7 @@ export function environmentOf(
   const asks = of.variables.length > 0 && { CREDENTIAL_VARIABLES: of.variables.join(",") };
   const told: Partial<Record<FunctionName, Record<string, string>>> = {
     bridge: { ...forwards, ...shows },
-    cards: { ...remembers, ...shows, ...asks },
+    cards: { ...remembers, ...shows, ...asks, SIGNING_KEY_SECRET: parts.signingKey.arn },
   };
   return {
     ...(told[name] ?? { ...stored(parts), ...hints(scope, parts, own) }),

@@ -46,7 +46,11 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   },
   work: { table: [...LEAVES, READS_POLICIES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
-  cards: { table: ["DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"], asksRemotes: true },
+  cards: {
+    table: ["BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"],
+    asksRemotes: true,
+    signs: true,
+  },
 };
 
 /** What Lambda needs to poll a queue (Lambda Developer Guide, "Create an SQS event source mapping"). */

@@ -77,7 +77,7 @@ export class SluiceStack extends Stack {
 
   #parts({ deployment, nats }: SluiceStackProps, cloud: CloudConfig, functions: AgentFunctions): Parts {
     const place = natsOf(deployment, nats);
-    this.#warnOfThisMachine(place);
+    this.#warnOfThisMachine(place, deployment.remotes);
     const remotes = (deployment.remotes ?? []).map(({ url }) => url);
     const placement =
       cloud.network &&
@@ -148,11 +148,17 @@ export class SluiceStack extends Stack {
   }
 
   /** What only this machine has serves `npm start` well, and nobody in the cloud. */
-  #warnOfThisMachine({ servers, credentials }: Nats): void {
+  #warnOfThisMachine({ servers, credentials }: Nats, remotes: DeploymentConfig["remotes"] = []): void {
     if (credentials.startsWith("file:"))
       Validations.of(this).addWarning(
         "sluice:credentials-file",
         `nats.credentials: ${credentials} is a file of this machine, which functions in the cloud cannot read; expected secret:NAME there`,
+      );
+    const ours = remotes.filter(({ auth }) => auth !== undefined && !auth.credentials.startsWith("secret:"));
+    if (ours.length > 0)
+      Validations.of(this).addWarning(
+        "sluice:remote-credentials",
+        `remotes: the credentials of ${ours.map(({ name }) => name).join(", ")} are in a file or a variable of this machine, which functions in the cloud cannot read; expected secret:NAME there`,
       );
     const loopback = servers.find((url) => /^\w+:\/\/(localhost|127\.|\[::1\])/.test(url));
     if (loopback !== undefined)

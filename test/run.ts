@@ -1,22 +1,34 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- test/wire/*.test.ts` for some of them. What they need is brought first,
- * with visible progress: a nats-server, and the assembly of the test deployment.
+ * Runs the tests: `npm test`, or `npm test -- test/wire/*.test.ts` for some of them (docs/testing.md). What they need is
+ * brought first, with visible progress: a nats-server, and the assembly of the test deployment.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync } from "node:fs";
+import { globSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { findNatsServer } from "../infra/local/nats-server.ts";
 import { synthesize } from "../infra/synth.ts";
 
 /** End-to-end files run a whole deployment each; two at a time is what two cores take. */
 const CONCURRENCY = 2;
+/**
+ * Files that mostly wait for real time to pass: they run one after the other beside all others, or one of the two
+ * cores would be idle meanwhile. None of them kills what must come back within a lease.
+ */
+const PATIENT = [
+  "test/functions/bridge/handover.test.ts",
+  "test/functions/bridge/service.test.ts",
+  "test/cli/dead.test.ts",
+];
 /** Several times what all of them take: a process that never ends must not hold up whoever waits. */
 const MAX_MINUTES = 30;
 const ROOT = resolve(import.meta.dirname, "..");
+/** What Node has compiled, for the hundreds of its processes that follow. */
+const COMPILED = join(ROOT, ".cache/test-compiled");
 const DEPLOYMENT = join(ROOT, "test/fixtures/deployment");
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
+const say = (line: string) => process.stderr.write(`${line}\n`);
 
 const binary = await findNatsServer(say);
 say("synthesizing the test deployment …");
@@ -26,21 +38,54 @@ await synthesize({
   outDir: join(ROOT, ".cache/test-assembly"),
 });
 
-const reporters = ["spec", join(import.meta.dirname, "slowest.ts")].flatMap((reporter) => [
-  `--test-reporter=${reporter}`,
-  "--test-reporter-destination=stdout",
-]);
 const asked = process.argv.slice(2);
-const files = asked.length > 0 ? asked : globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-const tests = spawn(
-  process.execPath,
-  ["--test", `--test-concurrency=${CONCURRENCY}`, ...reporters, ...files],
-  { cwd: ROOT, stdio: "inherit", env: { ...process.env, NATS_SERVER_BIN: binary } },
-);
+const running: ChildProcess[] = [];
 const late = setTimeout(() => {
   say(`the tests have not ended within ${MAX_MINUTES} minutes: a test file keeps its process alive`);
-  tests.kill("SIGKILL");
+  for (const child of running) child.kill("SIGKILL");
 }, MAX_MINUTES * 60_000);
-const [code] = await once(tests, "exit");
+process.exitCode = asked.length > 0 ? await codeOf(start(asked, CONCURRENCY, "inherit")) : await allTests();
 clearTimeout(late);
-process.exitCode = code ?? 1;
+
+/** All files. What the patient have to tell comes last, in one piece. */
+async function allTests(): Promise<number> {
+  // Tests also load what they have written into folders of their own: that is not kept for ever.
+  rmSync(COMPILED, { recursive: true, force: true });
+  const files = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
+  const gone = PATIENT.filter((file) => !files.includes(file));
+  if (gone.length > 0) throw new Error(`test/run.ts: there is no ${gone.join(", ")}`);
+  const patient = start(PATIENT, 1, "pipe");
+  const told = patient.stdout ? text(patient.stdout) : "";
+  const others = start(
+    files.filter((file) => !PATIENT.includes(file)),
+    CONCURRENCY,
+    "inherit",
+  );
+  const codes = await Promise.all([codeOf(others), codeOf(patient)]);
+  process.stdout.write(await told);
+  return codes.find((code) => code !== 0) ?? 0;
+}
+
+/** Starts test files, so many at a time. */
+function start(files: readonly string[], concurrency: number, stdout: "inherit" | "pipe"): ChildProcess {
+  const reporters = ["spec", join(import.meta.dirname, "slowest.ts")].flatMap((reporter) => [
+    `--test-reporter=${reporter}`,
+    "--test-reporter-destination=stdout",
+  ]);
+  const child = spawn(
+    process.execPath,
+    ["--test", `--test-concurrency=${concurrency}`, ...reporters, ...files],
+    {
+      cwd: ROOT,
+      stdio: ["inherit", stdout, "inherit"],
+      env: { ...process.env, NATS_SERVER_BIN: binary, NODE_COMPILE_CACHE: COMPILED },
+    },
+  );
+  running.push(child);
+  return child;
+}
+
+async function codeOf(child: ChildProcess): Promise<number> {
+  const [code] = await once(child, "exit");
+  return code ?? 1;
+}

@@ -33,11 +33,12 @@ export interface DeadLetters extends RedriveDeps, AsyncDisposable {
  * Opens the dead letters of a local host, or of a deployed stack.
  *
  * @param queue only this queue's
- * @throws CliError `usage` when there is no such queue or stack, or the stack is of another deployment; `unreachable`
+ * @throws CliError `usage` when there is no such queue or stack, or the stack is of another deployment, or `--nats` is no
+ *   URL; `unreachable`
  */
 export async function openDeadLetters(
   home: Home,
-  given: Pick<NatsOptions, "stack" | "dataFolder"> & { readonly queue?: string | undefined },
+  given: NatsOptions & { readonly queue?: string | undefined },
 ): Promise<DeadLetters> {
   const { stack: name, queue } = given;
   const place = await findPlace(home, name);
@@ -87,14 +88,18 @@ function noQueue({ label }: Place, all: readonly Pair[], queue: string | undefin
 
 /** Looks messages up in their streams; NATS is asked only for those whose body did not travel with them. */
 function streamReader(home: Home, given: NatsOptions) {
+  const where = findNats(given, process.env, home);
   let connecting: ReturnType<typeof openNats> | undefined;
   return {
     async holds({ stream, seq }: Forwarded): Promise<boolean | undefined> {
       try {
-        connecting ??= openNats(findNats(given, process.env, home), home.deployment);
+        connecting ??= openNats(where, home.deployment);
         const jsm = await jetstreamManager(await connecting, { checkAPI: false, timeout: READ_MS });
         return (await readBySeq(jsm, stream, seq)) !== null;
-      } catch {
+      } catch (error) {
+        // What was named must be readable: nobody else finds that out.
+        const isNamed = (given.creds ?? given.ca) !== undefined;
+        if (isNamed && error instanceof CliError && error.exitCode === EXIT.usage) throw error;
         return undefined; // The function will find out, and the letter comes back.
       }
     },

@@ -24,16 +24,35 @@ export async function writeNew(
   for (const { path, text } of files) {
     const target = join(folder, path);
     try {
-      await mkdir(dirname(target), { recursive: true });
+      await makeFolder(dirname(target));
       // Fails where there is one, whoever has just written it (Node.js docs: file system flags, wx).
       await writeFile(target, text, { flag: "wx" });
       written.push({ path, isNew: true });
     } catch (cause) {
-      const exists = cause instanceof Error && "code" in cause && cause.code === "EEXIST";
-      if (!exists)
+      if (!isSystemError(cause, "EEXIST"))
         throw new CliError(EXIT.failed, `${target}: cannot be written: ${reasonOf(cause)}`, { cause });
       written.push({ path, isNew: false });
     }
   }
   return written;
+}
+
+/**
+ * Makes a folder, and those around it that are not there, one after the other: where no folder can be made although the
+ * one around it is there, as in `/proc`, Node's own `recursive` tries for ever.
+ */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (isSystemError(error, "EEXIST")) return;
+    const around = dirname(path);
+    if (!isSystemError(error, "ENOENT") || around === path) throw error;
+    await makeFolder(around);
+    await mkdir(path);
+  }
+}
+
+function isSystemError(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

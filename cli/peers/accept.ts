@@ -60,7 +60,7 @@ async function known({ store }: OpenPeers, name: string): Promise<Known> {
   }
   const names = [...all.keys()];
   const meant = nearest(name, names);
-  const there = meant === undefined ? `there are ${listed(names)}` : `did you mean ${meant}?`;
+  const there = meant.length === 0 ? `there are ${listed(names)}` : `did you mean ${meant.join(" or ")}?`;
   throw new CliError(EXIT.usage, `no card is known of a remote agent ${JSON.stringify(name)}; ${there}`);
 }
 

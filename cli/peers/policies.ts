@@ -5,12 +5,11 @@ import type { Home } from "../home.ts";
 import type { Output } from "../output.ts";
 import { ownAgents } from "../own-agents.ts";
 import type { Place } from "../place.ts";
-import type { Ruled } from "./allowed.ts";
 
 /** The policies by which our agents go, and who says so: the file alone, or the table as well. */
 export interface Rules {
   readonly from: "file" | "table";
-  readonly agents: readonly Ruled[];
+  readonly agents: readonly HostedAgent[];
 }
 
 /**
@@ -33,11 +32,16 @@ export async function rulesOf(home: Home, named: Place | undefined, out: Output)
   }
 }
 
+/** Our agents with the policies in force, as a stack tells them. @throws CliError as {@link rulesOf} */
+export async function agentsInForce(home: Home, place: Place): Promise<readonly HostedAgent[]> {
+  return await inForce(home, place, await ownAgents(home));
+}
+
 async function inForce(
   home: Home,
   named: Place | undefined,
   agents: readonly HostedAgent[],
-): Promise<Ruled[]> {
+): Promise<HostedAgent[]> {
   // The clients of AWS take long to load.
   const [{ findPlace }, { openPolicies }] = await Promise.all([
     import("../place.ts"),
@@ -45,9 +49,9 @@ async function inForce(
   ]);
   using store = openPolicies(named ?? (await findPlace(home)));
   return await Promise.all(
-    agents.map(async ({ id, runtime, policy }) => ({
-      id,
-      policy: effectivePolicy(policy, await store.policyOf(runtime)),
+    agents.map(async (agent) => ({
+      ...agent,
+      policy: effectivePolicy(agent.policy, await store.policyOf(agent.runtime)),
     })),
   );
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type { AgentPolicy } from "../../shared/config/policy.ts";
 import { changesOf, type FieldChange, type Risk, risksOf } from "../../shared/policy/changes.ts";
@@ -7,6 +6,7 @@ import { digestOf } from "../../shared/policy/confirmation.ts";
 import type { StoredPlan } from "../../shared/policy/dynamodb-policies.ts";
 import { effectivePolicy, type PolicyFields } from "../../shared/policy/runtime-policy.ts";
 import { CliError, EXIT } from "../errors.ts";
+import { operatorName } from "../operator.ts";
 import type { Output } from "../output.ts";
 import { cleanLine } from "../text.ts";
 import type { OpenPolicy } from "./open.ts";
@@ -28,7 +28,7 @@ export interface Change {
 
 /** Who does it, as far as this machine knows. */
 export function operator(): string {
-  return userInfo().username;
+  return operatorName();
 }
 
 /**

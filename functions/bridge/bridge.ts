@@ -1,7 +1,6 @@
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import { type ConsumerInfo, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import type { OwnCard } from "../../shared/cards/own.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { within } from "../../shared/nats/deadline.ts";
 import {
@@ -39,8 +38,8 @@ export interface BridgeDeps {
   readonly telemetry: Telemetry;
   readonly timing: Timing;
   readonly settings: BridgeSettings;
-  /** The agents' cards, made for the moment of asking. */
-  readonly cards: () => readonly OwnCard[];
+  /** The stack, as cards name it. */
+  readonly instance: string;
   /** Milliseconds that the invocation has left. */
   readonly remainingMs: () => number;
   /** Aborted when that has become less. */
@@ -93,7 +92,13 @@ export async function runBridge(deps: BridgeDeps): Promise<BridgeRun> {
     ),
   ];
   using _lag = watchLag(nc, deps, consumers);
-  using _cards = offerCards(nc, deps);
+  using _cards = offerCards(nc, {
+    runtimes: settings.runtimes.map(({ runtime }) => runtime),
+    instance: deps.instance,
+    telemetry,
+    timing,
+    now: Date.now,
+  });
   const pulling = Promise.all(lanes.map((each) => each.pull(left)));
   const over = () => within(pulling, Math.max(0, left()));
   await unless(deps.stop, over());

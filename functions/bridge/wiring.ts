@@ -1,5 +1,4 @@
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { ownCards } from "../../shared/cards/own.ts";
 import { readBundled } from "../../shared/config/bundled.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
@@ -44,9 +43,7 @@ export function wireBridge(deployment: unknown): BridgeWiring {
     }),
     telemetry,
     timing,
-    // What is withheld is told by the function `cards`.
-    cards: () =>
-      ownCards(config, { servers: access.servers, instance: env.INSTANCE_ID, now: Date.now() }).cards,
+    instance: env.INSTANCE_ID,
     settings: {
       runtimes: config.agents.map(({ runtime, policy }) => ({
         runtime,

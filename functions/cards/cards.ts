@@ -1,14 +1,15 @@
 import { errors, type NatsConnection } from "@nats-io/transport-node";
-import { ensurePeersBucket, type PeersBucket, type StoredCard } from "../../shared/cards/bucket.ts";
-import type { Published } from "../../shared/cards/dynamodb-published.ts";
+import { ensurePeersBucket, type PeersBucket } from "../../shared/cards/bucket.ts";
+import { CARD_TTL_MS } from "../../shared/cards/bucket-facts.ts";
+import type { CardNotes, Noted } from "../../shared/cards/dynamodb-notes.ts";
 import { heartbeat } from "../../shared/cards/heartbeat.ts";
-import { instanceOf } from "../../shared/cards/instance.ts";
+import { instanceOf, isOf } from "../../shared/cards/instance.ts";
 import { type OwnCard, ownCards } from "../../shared/cards/own.ts";
-import { CARD_TTL_MS } from "../../shared/cards/record.ts";
-import type { DeploymentConfig } from "../../shared/config/deployment.ts";
+import type { DeploymentConfig, HostedAgent } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { within } from "../../shared/nats/deadline.ts";
 import { NatsError } from "../../shared/nats/errors.ts";
+import { inForce } from "../../shared/policy/in-force.ts";
 import { insist, isRefused } from "../../shared/tasks/insist.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 
@@ -18,7 +19,7 @@ const FLUSH_MS = 5_000;
 /** What a run needs. */
 export interface CardsDeps {
   readonly connection: () => Promise<NatsConnection>;
-  readonly published: Published;
+  readonly notes: CardNotes;
   readonly deployment: DeploymentConfig;
   /** Where NATS is, as URLs. */
   readonly servers: readonly string[];
@@ -31,6 +32,14 @@ export interface CardsDeps {
   readonly now: () => number;
 }
 
+/** What a run has found. */
+export interface Found {
+  /** The agents whose policy is known, each with the one in force. */
+  readonly agents: readonly HostedAgent[];
+  /** What was signed before, as it stands in the table. */
+  readonly signed: unknown;
+}
+
 /**
  * Shows the cards, again and again until it succeeds or the time is over: the next run may come too late, and a broker
  * that starts again is back within seconds.
@@ -38,7 +47,7 @@ export interface CardsDeps {
  * @param until when to begin no more, in milliseconds since 1970
  * @throws as {@link showCards}
  */
-export function insistOnCards(deps: CardsDeps, until: number): Promise<void> {
+export function insistOnCards(deps: CardsDeps, until: number): Promise<Found> {
   const { now, telemetry } = deps;
   const attempt = () =>
     showCards(deps).catch((error: unknown) => {
@@ -64,17 +73,21 @@ function isDenied(error: unknown): boolean {
  *
  * @throws when NATS or the table is out of reach, or not one card could be put
  */
-export async function showCards(deps: CardsDeps): Promise<void> {
-  const { telemetry, published, deployment, servers, instance } = deps;
-  const { cards, withheld } = ownCards(deployment, { servers, instance, now: deps.now() });
+export async function showCards(deps: CardsDeps): Promise<Found> {
+  const { telemetry, notes, deployment, servers, instance } = deps;
+  const noted = await notes.read(deployment.agents);
+  const { published: known, signed } = noted;
+  const { agents, unreadable } = inForce(await agentsNow(deployment, noted), noted.policies);
+  const made = ownCards({ ...deployment, agents: [...agents] }, { servers, instance, now: deps.now() });
+  const { cards } = made;
+  const withheld = [...unreadable, ...made.withheld];
   for (const { runtime, faults } of withheld)
     telemetry.error("a card is withheld", { runtime, reason: faults.join("; ") });
   if (withheld.length > 0) telemetry.count("CardsWithheld", withheld.length);
 
   const nc = await deps.connection();
-  const known = await published.all();
   const unknown = cards.map(({ runtime }) => runtime).filter((runtime) => !known.has(runtime));
-  if (unknown.length > 0) await published.add(unknown);
+  if (unknown.length > 0) await notes.add(unknown);
 
   const bucket = await ensurePeersBucket(nc);
   const ages = await Promise.allSettled(cards.map((card) => show(deps, bucket, card)));
@@ -88,6 +101,17 @@ export async function showCards(deps: CardsDeps): Promise<void> {
     bucket,
     [...known].filter((runtime) => !runtimes.has(runtime)),
   );
+  return { agents, signed };
+}
+
+/** The agents with the skills that they have now; what that takes is loaded by deployments alone that host a remote one. */
+async function agentsNow(
+  deployment: DeploymentConfig,
+  { remotes }: Pick<Noted, "remotes">,
+): Promise<readonly HostedAgent[]> {
+  const { agents } = deployment;
+  if (agents.every(({ remote }) => remote === undefined)) return agents;
+  return (await import("./remote-skills.ts")).withRemoteSkills(agents, deployment, remotes);
 }
 
 /** Puts a card; gives how old the one was that lay there, in milliseconds of the deployment's own time. */
@@ -137,12 +161,12 @@ async function removeOthers(
   bucket: PeersBucket,
   runtimes: readonly string[],
 ): Promise<void> {
-  const { instance, published, telemetry } = deps;
+  const { instance, notes, telemetry } = deps;
   const gone: string[] = [];
   for (const runtime of runtimes)
     try {
       const stored = await bucket.get(runtime);
-      if (!isOurs(stored, instance)) gone.push(runtime);
+      if (!isOf(stored, instance)) gone.push(runtime);
       else {
         await bucket.remove(runtime, stored);
         telemetry.info("a card is taken away", { runtime });
@@ -152,9 +176,5 @@ async function removeOthers(
       // Who may not do so any more need not try again: without us it goes when its time is over.
       if (isDenied(error)) gone.push(runtime);
     }
-  if (gone.length > 0) await published.forget(gone);
-}
-
-function isOurs(stored: StoredCard | undefined, instance: string): stored is StoredCard {
-  return stored !== undefined && instanceOf(stored.bytes) === instance;
+  if (gone.length > 0) await notes.forget(gone);
 }

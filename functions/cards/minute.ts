@@ -1,12 +1,11 @@
 import { within } from "../../shared/nats/deadline.ts";
-import type { TableAccess } from "../../shared/tasks/dynamodb-transaction.ts";
 import { errorFields } from "../../shared/telemetry/index.ts";
+import type { AgentCardsDeps } from "./agent-cards.ts";
 import { type CardsDeps, insistOnCards } from "./cards.ts";
 import type { RemotesDeps } from "./remotes.ts";
 
 /** What the function does each minute needs. */
-export interface MinuteDeps extends Omit<CardsDeps, "timing"> {
-  readonly access: Pick<TableAccess, "client" | "table">;
+export interface MinuteDeps extends Omit<CardsDeps, "timing">, Omit<AgentCardsDeps, "deployment"> {
   readonly timing: CardsDeps["timing"] & { readonly marginMs: number };
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -20,16 +19,24 @@ export interface Run {
 }
 
 /**
- * Shows our cards, looks for other peers, and goes round the remote agents. None of these waits for another that fails:
+ * Shows our cards and keeps our A2A cards signed, looks for other peers, and goes round the remote agents. None of these waits for another that fails:
  * while NATS is away the remote agents are asked all the same, and whatever they do, our cards are shown.
  *
- * @throws as {@link insistOnCards}, once everything else is done as well
+ * @throws as {@link insistOnCards}, or because cards could not be signed; once everything else is done as well
  */
 export async function everyMinute(deps: MinuteDeps, run: Run): Promise<void> {
   const shown = insistOnCards(deps, run.until);
-  const looked = shown.catch(() => undefined).then(() => look(deps, run));
-  await Promise.all([looked, rounds(deps, run)]);
-  await shown;
+  // The cards on NATS wait for none of it; whatever fails here the next run does again.
+  const signed = shown.then(async (found) => {
+    const { keepAgentCards } = await import("./agent-cards.ts");
+    await keepAgentCards(deps, found);
+  });
+  const looked = shown.then(
+    () => look(deps, run),
+    () => look(deps, run),
+  );
+  await Promise.allSettled([signed, looked, rounds(deps, run)]);
+  await signed;
 }
 
 /** Looks for peers, by the connection that the cards went over. */

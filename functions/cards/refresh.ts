@@ -53,5 +53,5 @@ function nobody(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
   const there =
     names.length === 0 ? "the deployment names none" : `there are ${names.slice(0, 20).join(", ")}`;
-  return `no remote agent ${name}; ${meant === undefined ? there : `did you mean ${meant}?`}`;
+  return `no remote agent ${name}; ${meant.length === 0 ? there : `did you mean ${meant.join(" or ")}?`}`;
 }

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { dynamoPublished } from "../../shared/cards/dynamodb-published.ts";
+import { dynamoNotes } from "../../shared/cards/dynamodb-notes.ts";
 import { readBundled } from "../../shared/config/bundled.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { type Timing, timingFromEnv } from "../../shared/config/timing.ts";
@@ -36,9 +36,11 @@ export function wireCards(deployment: unknown): CardsWiring {
   const access = { client: DynamoDBDocumentClient.from(dynamodb), table: env.TABLE_NAME };
   return {
     connection: () => link.get(),
-    published: dynamoPublished(access),
+    notes: dynamoNotes(access),
     access,
     env: process.env,
+    vault: async (fresh) =>
+      (await import("../../shared/cards/key-vault.ts")).keyVault(process.env, { fresh }),
     deployment: config,
     servers: nats.servers,
     instance: env.INSTANCE_ID,

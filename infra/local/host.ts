@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { keyFolder } from "../../shared/cards/folder-vault.ts";
-import { busyAwsSettings } from "./aws.ts";
+import { busyAwsSettings } from "./busy-aws.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";

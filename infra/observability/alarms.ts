@@ -7,7 +7,7 @@ import {
   Stats,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
-import { STALE_AFTER_MS } from "../../shared/cards/record.ts";
+import { STALE_AFTER_MS } from "../../shared/cards/bucket-facts.ts";
 import type { SluiceFunction } from "../functions.ts";
 import type { Parts } from "../parts.ts";
 import type { QueuePair } from "../queues.ts";

@@ -1,4 +1,5 @@
 import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
+import { type ExposedSkill, exposedSkills } from "../policy/exposed.ts";
 import { BINDING } from "../wire/envelope.ts";
 import { type Identity, identityExtension } from "./identity.ts";
 
@@ -52,6 +53,9 @@ export interface AgentSkill {
   readonly name: string;
   readonly description: string;
   readonly tags: readonly string[];
+  /** Where they are others than the card's. */
+  readonly inputModes?: readonly string[];
+  readonly outputModes?: readonly string[];
 }
 
 /** What a card says besides what the agent's configuration does. */
@@ -89,7 +93,7 @@ const MAX_SKILL_TAG = 64;
  * An agent's card, unsigned: the same facts as its record on NATS. No member is ever empty, so that every
  * implementation signs the same bytes (presence.ts).
  *
- * Whether the agent may be found at all (`discoverable`) is for the caller to ask.
+ * @param agent with the policy in force; whether it may be found at all is for the caller to ask
  */
 export function agentCard(
   agent: HostedAgent,
@@ -119,7 +123,7 @@ export function agentCard(
     },
     defaultInputModes: MODES,
     defaultOutputModes: MODES,
-    skills: openSkills(agent)
+    skills: exposedSkills(agent, agent.policy)
       .slice(0, MAX_CARD_SKILLS)
       .map((of) => skillOf(agent.channelRef, of)),
   };
@@ -129,16 +133,8 @@ function natsInterface(url: string, runtime: string): AgentInterface {
   return { url, protocolBinding: BINDING, tenant: runtime, protocolVersion: A2A_VERSION };
 }
 
-type Skill = HostedAgent["skills"][number];
-
-/** The skills that may be asked for; `general_task` is another name of `task` (docs/wire.md, skill ids). */
-function openSkills({ skills, policy }: HostedAgent): readonly Skill[] {
-  const asked = policy.acceptSkills.map((slug) => (slug === "general_task" ? "task" : slug));
-  const open = skills.filter(({ slug }) => asked.includes(slug) || policy.acceptSkills.includes(slug));
-  return policy.acceptSkills.length === 0 ? skills : open;
-}
-
-function skillOf(channelRef: string, { slug, name, description, tags }: Skill): AgentSkill {
+function skillOf(channelRef: string, skill: ExposedSkill): AgentSkill {
+  const { slug, name, description, tags, inputModes, outputModes } = skill;
   const shown = told(name, slug, MAX_CARD_NAME);
   const kept = tags.slice(0, MAX_SKILL_TAGS).flatMap((tag) => {
     const text = told(tag, "", MAX_SKILL_TAG);
@@ -150,6 +146,8 @@ function skillOf(channelRef: string, { slug, name, description, tags }: Skill): 
     description: told(description, shown, MAX_SKILL_DESCRIPTION),
     // At least one is required (A2A 1.0 §4.4.5, §5.7).
     tags: kept.length > 0 ? kept : [slug],
+    ...(inputModes && { inputModes }),
+    ...(outputModes && { outputModes }),
   };
 }
 

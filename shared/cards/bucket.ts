@@ -1,13 +1,15 @@
-import { jetstream } from "@nats-io/jetstream";
+import { JetStreamApiCodes, JetStreamApiError, jetstream } from "@nats-io/jetstream";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { MAX_RECORD_BYTES } from "./fit.ts";
-import { CARD_TTL_MS } from "./record.ts";
+import { CARD_TTL_MS, MAX_RECORD_BYTES, PEERS_BUCKET } from "./bucket-facts.ts";
 
-/** The key-value bucket in which agents show their cards, each under its id (docs/cards.md). */
-const PEERS_BUCKET = "A2A_PEERS";
 /** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 5_000;
+/** By which the server says that a key is in another state than was expected. */
+const MOVED: readonly number[] = [
+  JetStreamApiCodes.StreamWrongLastSequence,
+  JetStreamApiCodes.StreamWrongLastSequenceUnknown,
+];
 
 /** A card as it lies in the bucket. */
 export interface StoredCard {
@@ -24,6 +26,12 @@ export interface PeersBucket {
   get(key: string): Promise<StoredCard | undefined>;
   /** Puts a card, in place of any that is there. */
   put(key: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * Puts a card in place of the one that was seen.
+   *
+   * @returns false if it is there no more: another was put meanwhile, or it was taken away
+   */
+  replace(key: string, bytes: Uint8Array, seen: StoredCard): Promise<boolean>;
   /**
    * Takes a card away, if it is still the one that was seen.
    *
@@ -63,6 +71,15 @@ function over(kv: KV): PeersBucket {
       return entry === null || entry.operation !== "PUT" ? undefined : stored(entry);
     },
     put: async (key, bytes) => void (await kv.put(key, bytes, { timeout: TIMEOUT_MS })),
+    async replace(key, bytes, { revision }) {
+      try {
+        await kv.update(key, bytes, revision, TIMEOUT_MS);
+        return true;
+      } catch (error) {
+        if (error instanceof JetStreamApiError && MOVED.includes(error.code)) return false;
+        throw error;
+      }
+    },
     remove: (key, { revision }) => kv.delete(key, { previousSeq: revision }),
   };
 }

@@ -2,9 +2,10 @@ import { QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { withAcceptedKey } from "../remotes/refresh.ts";
 import { type TableAccess, transact } from "../tasks/dynamodb-transaction.ts";
 import * as z from "../zod.ts";
-import { nextState, PEERS_PARTITION } from "./dynamodb-peers.ts";
+import { nextState } from "./dynamodb-peers.ts";
 import type { HttpFacts } from "./peer-facts.ts";
-import { nameOf, type Stored } from "./peer-store.ts";
+import { factsName, PEERS_PARTITION } from "./peer-keys.ts";
+import type { Stored } from "./peer-store.ts";
 
 /** How long it is kept who has accepted which key, in days. */
 export const ACCEPTANCES_KEPT_DAYS = 400;
@@ -47,7 +48,7 @@ export async function acceptKey(
   const expiresAt = Math.ceil(at / 1_000) + ACCEPTANCES_KEPT_DAYS * 86_400;
   const TableName = access.table;
   const refused = await transact(access, [
-    { Put: { TableName, ...nextState(nameOf(facts), text, version) } },
+    { Put: { TableName, ...nextState(factsName(facts), text, version) } },
     {
       Put: {
         TableName,

@@ -2,10 +2,9 @@ import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, GetCommand, PutCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import type { TableAccess } from "../tasks/dynamodb-transaction.ts";
 import * as z from "../zod.ts";
+import { PEERS_PARTITION } from "./peer-keys.ts";
 import { type PeerStore, type PeerTexts, peersOver } from "./peer-store.ts";
 
-/** The partition of all that is known of peers. */
-export const PEERS_PARTITION = "peers";
 /** Sorts after every name: names are ASCII. */
 const LAST = "~";
 

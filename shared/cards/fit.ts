@@ -1,8 +1,7 @@
+import { MAX_RECORD_BYTES } from "./bucket-facts.ts";
 import type { CardSkill, PeerRecord } from "./record.ts";
 import { isClean } from "./sanitize.ts";
 
-/** The longest record that readers take, in bytes; the bucket's bound, too. */
-export const MAX_RECORD_BYTES = 65_536;
 /** What a card says of its agent, and of each skill, in characters. */
 export const MAX_CARD_DESCRIPTION = 4_000;
 export const MAX_SKILL_DESCRIPTION = 1_000;
@@ -15,7 +14,7 @@ export const MAX_CARD_TAGS = 16;
  * A record as bytes: JSON in which also `<`, `>`, `&` and two line separators are escaped. Readers in Go write it again
  * in this form (Go's encoding/json, Marshal) and may measure that; so it is as long to them as to us.
  */
-export function encodeRecord(record: PeerRecord): Uint8Array {
+export function encodeRecord(record: object): Uint8Array {
   const escaped = JSON.stringify(record).replaceAll(
     /[<>&\u2028\u2029]/g,
     (of) => `\\u${of.charCodeAt(0).toString(16).padStart(4, "0")}`,

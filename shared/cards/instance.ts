@@ -15,6 +15,14 @@ export function instanceId(stackName: string): string {
 
 const signed = z.whenUsed(() => z.looseObject({ instanceId: z.string() }));
 
+/** Whether a record is there, and says that it is of this stack. */
+export function isOf<T extends { readonly bytes: Uint8Array }>(
+  stored: T | undefined,
+  instance: string,
+): stored is T {
+  return stored !== undefined && instanceOf(stored.bytes) === instance;
+}
+
 /** Whose a record is, as it says; nothing of what is no record. */
 export function instanceOf(bytes: Uint8Array): string | undefined {
   try {

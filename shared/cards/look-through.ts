@@ -10,11 +10,9 @@ import {
   type JsMsg,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
+import { PEERS_STREAM as STREAM, PEERS_SUBJECTS as SUBJECTS } from "./bucket-facts.ts";
 import type { Look, LookedAt } from "./peer-look.ts";
 
-/** The stream of the bucket of cards, and where its keys are (NATS ADR-8, JetStream based Key-Value Stores). */
-const STREAM = "KV_A2A_PEERS";
-const SUBJECTS = "$KV.A2A_PEERS.";
 /** Keys of the bucket that one look reads; of more, those that were put last are not seen. */
 export const MAX_LOOKED_AT = 1_000;
 /** How long the server may take to send all of them, in milliseconds. */

@@ -1,4 +1,5 @@
 import type { DeploymentConfig } from "../config/deployment.ts";
+import { isShown } from "../policy/exposed.ts";
 import { encodeRecord } from "./fit.ts";
 import { type CardContext, cardRecord } from "./record.ts";
 import { recordFaults } from "./validate.ts";
@@ -19,14 +20,18 @@ export interface OwnCards {
   readonly withheld: readonly { readonly runtime: string; readonly faults: readonly string[] }[];
 }
 
-/** The cards of all agents that are to be found (`discoverable`). Each is checked: one bad record would hide others'. */
+/**
+ * The cards of all agents that have one. Each is checked: one bad record would hide others'.
+ *
+ * @param deployment whose agents have the policies in force
+ */
 export function ownCards(
   { deployment, agents, discovery }: DeploymentConfig,
   of: Omit<CardContext, "deployment" | "guild">,
 ): OwnCards {
   const context = { ...of, deployment, guild: discovery?.discordGuildId };
   const made = agents
-    .filter(({ policy }) => policy.discoverable)
+    .filter(({ policy }) => isShown(policy))
     .map((agent) => {
       const record = cardRecord(agent, context);
       const { runtime } = agent;

@@ -3,10 +3,9 @@ import { readJson } from "../wire/json.ts";
 import { failed, given, optional, optionalText, type Reading } from "../wire/reading.ts";
 import { NS_PER_MS, parseTime } from "../wire/time.ts";
 import * as z from "../zod.ts";
+import { MAX_RECORD_BYTES } from "./bucket-facts.ts";
 import { EXTENDED_TEXTS, type ExtendedFacts, type NatsFacts } from "./peer-facts.ts";
 
-/** Bytes of a record in the bucket of cards. */
-export const MAX_PEER_RECORD_BYTES = 65_536;
 /** How long a record holds that does not say. */
 const HOLDS_MS = 90_000;
 
@@ -94,8 +93,8 @@ const record = z.whenUsed(() => {
  * @returns the record, or why it is none; reasons name the field, and quote nothing of the record
  */
 export function readPeerRecord(key: string, bytes: Uint8Array, at: number): Reading<ReadRecord> {
-  if (bytes.byteLength > MAX_PEER_RECORD_BYTES)
-    return failed(`record: expected at most ${MAX_PEER_RECORD_BYTES} bytes`);
+  if (bytes.byteLength > MAX_RECORD_BYTES)
+    return failed(`record: expected at most ${MAX_RECORD_BYTES} bytes`);
   const json = readJson(bytes);
   if (!json.ok) return failed(json.reason.replace("body", "record"));
   const parsed = record().safeParse(json.value.value);

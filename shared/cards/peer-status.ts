@@ -1,7 +1,6 @@
+import { STALE_AFTER_MS } from "./bucket-facts.ts";
 import type { Sighting, Standing } from "./peer-facts.ts";
 
-/** How long an agent on NATS that puts no new record is there, in milliseconds; peers put one each minute. */
-export const PEER_STALE_AFTER_MS = 90_000;
 /** Refreshes of an agent over HTTP that must fail in a row until it counts as stale. */
 export const FAILED_REFRESHES = 3;
 
@@ -33,9 +32,9 @@ export function natsStatus(sighting: Sighting | undefined, lookedAt: number, now
   if (sighting === undefined) return { state: "unseen" };
   const { seen, expiresAt, gone = false } = sighting;
   if (gone) return { state: "stale", reason: "gone", since: seen };
-  const silent = seen + PEER_STALE_AFTER_MS;
+  const silent = seen + STALE_AFTER_MS;
   const due = Math.min(silent, expiresAt);
-  const looked = lookedAt >= due || now - lookedAt >= PEER_STALE_AFTER_MS;
+  const looked = lookedAt >= due || now - lookedAt >= STALE_AFTER_MS;
   if (now < due || !looked) return { state: "live" };
   return { state: "stale", reason: expiresAt < silent ? "expired" : "silent", since: due };
 }

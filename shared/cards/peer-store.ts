@@ -1,4 +1,5 @@
 import type { HttpLedger, NatsLedger, PeerFacts, Transport } from "./peer-facts.ts";
+import { factsName as nameOf } from "./peer-keys.ts";
 import { httpFacts, httpLedger, natsFacts, natsLedger } from "./peer-schemas.ts";
 
 /** Something that is stored, and its number: each write makes the next. 0 is what is not there. */
@@ -38,8 +39,6 @@ export interface PeerTexts {
   remove(name: string, version: number): Promise<boolean>;
 }
 
-/** Under which name a peer's facts stand. */
-export const nameOf = ({ transport, id }: Pick<PeerFacts, "transport" | "id">) => `${transport}#${id}`;
 const ledgerOf = (transport: Transport) => `ledger#${transport}`;
 
 /** The store over wherever texts can be kept. */
@@ -65,7 +64,8 @@ export function peersOver(texts: PeerTexts): PeerStore {
   };
 }
 
-function readFacts(transport: Transport, text: string): PeerFacts | undefined {
+/** Reads what was stored of a peer; nothing where it cannot be read any more. */
+export function readFacts(transport: Transport, text: string): PeerFacts | undefined {
   const read = (transport === "nats" ? natsFacts() : httpFacts()).safeParse(parsed(text));
   return read.success ? read.data : undefined;
 }

@@ -1,12 +1,9 @@
 import type { HostedAgent } from "../config/deployment.ts";
+import { exposedSkills } from "../policy/exposed.ts";
 import { BINDING } from "../wire/envelope.ts";
+import { CARD_TTL_MS } from "./bucket-facts.ts";
 import { fitted } from "./fit.ts";
 import { publicUrl, sanitized } from "./sanitize.ts";
-
-/** How long a card holds after it was published, in milliseconds: as long as the bucket keeps it. */
-export const CARD_TTL_MS = 180_000;
-/** When peers take an agent for gone whose card was not put again, in milliseconds. */
-export const STALE_AFTER_MS = 90_000;
 
 /** A skill as a card shows it. */
 export interface CardSkill {
@@ -112,18 +109,18 @@ export function cardRecord(agent: HostedAgent, of: CardContext): PeerRecord {
   });
 }
 
-/** The skills that a peer may ask for, the usual one first: what is cut goes from the end. */
-function skillsOf({ channelRef, skills, policy: { acceptSkills } }: HostedAgent): CardSkill[] {
-  const open = skills.filter(({ slug }) => acceptSkills.length === 0 || acceptSkills.includes(slug));
+/** The skills that are shown to peers, the usual one first: what is cut goes from the end. */
+function skillsOf(agent: HostedAgent): CardSkill[] {
+  const shown = exposedSkills(agent, agent.policy);
   const isUsual = ({ slug }: { slug: string }) => USUAL_SKILLS.includes(slug);
-  return [...open.filter(isUsual), ...open.filter((of) => !isUsual(of))].map(
-    ({ slug, name, description, tags }) => ({
-      id: `${channelRef}/${slug}`,
+  return [...shown.filter(isUsual), ...shown.filter((of) => !isUsual(of))].map(
+    ({ slug, name, description, tags, inputModes, outputModes }) => ({
+      id: `${agent.channelRef}/${slug}`,
       name: sanitized(name) || slug,
       description: sanitized(description),
       tags: tags.map(sanitized).filter((tag) => tag !== ""),
-      inputModes: INPUT_MODES,
-      outputModes: OUTPUT_MODES,
+      inputModes: inputModes ?? INPUT_MODES,
+      outputModes: outputModes ?? OUTPUT_MODES,
     }),
   );
 }

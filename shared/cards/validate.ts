@@ -1,7 +1,7 @@
 import { agentId } from "../wire/ids.ts";
 import { parseTime } from "../wire/time.ts";
 import * as z from "../zod.ts";
-import { MAX_RECORD_BYTES } from "./fit.ts";
+import { MAX_RECORD_BYTES } from "./bucket-facts.ts";
 import { isClean, sanitized } from "./sanitize.ts";
 
 /**

@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
 import { type AgentFunction, type CloudConfig, cloudConfig, MAX_OWN_FUNCTIONS } from "./cloud.ts";
+import { commandConfig } from "./command.ts";
 import { below, ConfigError, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
   commandRuntime,
@@ -48,6 +49,7 @@ export const operatorFile = z.strictObject({
       "By agent id: the fields of a [policy](#policy), [what is an agent's alone](#an-agents-own-fields), and settings of its own.",
     ),
   cloud: cloudConfig.prefault({}).describe("How the stack is put into an AWS account: [cloud](#cloud)."),
+  command: commandConfig.prefault({}).describe("What the command `sluice` may do."),
   ...keptSections,
 });
 
@@ -101,7 +103,7 @@ export function readAgentsYaml(
     parsed.success ? parsed.data : readable.parse(value ?? {}),
   );
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
-  const { deployment, nats, cloud, defaults: _, agents: __, remotes, ...kept } = parsed.data;
+  const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
   findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
   if (findings.length > 0) throw source.error(findings);
 
@@ -123,9 +125,21 @@ export function readAgentsYaml(
     },
     cloud,
     functions,
-    notes: source.told(legacyRemotes(value)),
+    notes: source.told([...legacyFields(legacy), ...legacyRemotes(value)]),
     legacy,
   };
+}
+
+/** What is said of policies that are written by older names. */
+function legacyFields(legacy: OperatorConfig["legacy"]): Finding[] {
+  return [...legacy].flatMap(([where, fields]) =>
+    fields.map(({ field, canonical, unused }) => ({
+      path: where === "defaults" ? [where, field] : ["agents", where, field],
+      message: unused
+        ? `legacy; counts for nothing beside ${canonical}: take it out`
+        : `legacy; write ${canonical}`,
+    })),
+  );
 }
 
 /** By what a task may be meant for one of ours, or come from the command. */

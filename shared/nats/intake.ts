@@ -1,8 +1,9 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Timing } from "../config/timing.ts";
 import { type Forwarded, forwarded } from "../tasks/messages.ts";
+import { errorFields } from "../telemetry/error-fields.ts";
 import type { LogFields } from "../telemetry/fields.ts";
-import { errorFields, type Telemetry } from "../telemetry/index.ts";
+import type { Telemetry } from "../telemetry/index.ts";
 import { type Delivery, fetchDelivery, nakDelay, settleDelivery, type Verdict } from "./delivery.ts";
 
 /** What the functions that take JetStream messages from SQS have in common. */

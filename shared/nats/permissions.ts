@@ -120,10 +120,10 @@ export const NATS_PERMISSIONS: readonly NatsPermission[] = [
     "an artifact that was written in part, or is erased",
   ),
   publish("$O.a2a-artifacts.>", [...ARTIFACT_KEEPERS, "erase"], "to write artifacts, and to erase them"),
-  publish("$JS.API.STREAM.INFO.KV_A2A_PEERS", ["cards"], "whether the bucket of cards is there"),
+  publish("$JS.API.STREAM.INFO.KV_A2A_PEERS", ["bridge", "cards"], "whether the bucket of cards is there"),
   publish(
     "$JS.API.DIRECT.GET.KV_A2A_PEERS.$KV.A2A_PEERS.<runtime>",
-    ["cards"],
+    ["bridge", "cards"],
     "the agents' own cards as they are",
   ),
   publish("$KV.A2A_PEERS.<runtime>", ["bridge", "cards"], "to put them again; to take one away"),

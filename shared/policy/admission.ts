@@ -1,16 +1,13 @@
 import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
 import type { AgentPolicy } from "../config/policy.ts";
 import { agentId, type ErrorCode, skillSlug, type TaskRequest } from "../wire/index.ts";
-import { exposedSkills } from "./exposed.ts";
+import { exposedSkills, isOpen, meantSlug } from "./exposed.ts";
 import { listed, quoted } from "./listed.ts";
 
 /** What is decided about a task request: its skill and its bounds, or why not. */
 export type Decision =
   | { readonly accepted: true; readonly skill: string; readonly timeoutMs: number; readonly depth: number }
   | { readonly accepted: false; readonly code: ErrorCode; readonly message: string };
-
-/** What every peer may call the skill `task` (docs/wire.md, skill ids). */
-const TASK_ALIAS = "general_task";
 
 const VISIBILITIES = ["proxy", "transparent"];
 const TRANSCRIPTS: ReadonlySet<string> = new Set(["delegator", "mirror"]);
@@ -36,13 +33,6 @@ function deliveryProblem(
     return "delivery.discordContext: shared context is not served";
   if (coPresentFrom) return "delivery.coPresentFrom: co-presence is not served";
   return undefined;
-}
-
-/** The skill of that slug: the agent's own, with `general_task` standing for `task`. */
-function skillOf(agent: HostedAgent, slug: string): { slug: string; known: boolean } {
-  const has = (wanted: string) => agent.skills.some((skill) => skill.slug === wanted);
-  const meant = slug === TASK_ALIAS && !has(TASK_ALIAS) ? "task" : slug;
-  return { slug: meant, known: has(meant) };
 }
 
 /** What a sender is told who asks for a skill that there is not: as many as fit into a line. */
@@ -84,10 +74,9 @@ export function decide(
   const slug = skillSlug(request.skillId);
   if (slug === null)
     return refuse("unknown_skill", "skillId: expected a slug, or a channelRef, / and a slug");
-  const skill = skillOf(agent, slug);
-  if (policy.acceptSkills.length > 0 && !policy.acceptSkills.includes(skill.slug))
-    return refuse("skill_not_allowed", `skill ${slug} is not accepted`);
-  if (!skill.known)
+  const skill = meantSlug(agent, slug);
+  if (!isOpen(agent, policy, skill)) return refuse("skill_not_allowed", `skill ${slug} is not accepted`);
+  if (!agent.skills.some((of) => of.slug === skill))
     return refuse("unknown_skill", `the agent has no skill ${slug}${skillsOf(agent, policy)}`);
 
   const problem = deliveryProblem(policy, request.delivery);
@@ -97,7 +86,7 @@ export function decide(
   const seconds = timeoutSec !== undefined && timeoutSec > 0 ? timeoutSec : policy.timeoutSec.default;
   return {
     accepted: true,
-    skill: skill.slug,
+    skill,
     timeoutMs: Math.min(seconds, policy.timeoutSec.max) * 1_000,
     depth: Math.max(0, Math.min(maxDelegationDepth ?? 0, policy.maxDelegationDepth)),
   };

@@ -25,13 +25,13 @@ export class TokenError extends Error {
 
 /** What a token confirms, and for whom. */
 export interface Confirmed {
-  /** The agent's runtime id. */
+  /** The agent's runtime id: whose policy is changed, or who is asked. */
   readonly agent: string;
   /** Who was shown the token. */
   readonly operator: string;
-  /** The change's id. */
+  /** The id of what is confirmed: of a change of a policy, or of the message that a task is asked for with. */
   readonly change: string;
-  /** Of all that the change does: {@link digestOf}. */
+  /** Of all that is done: {@link digestOf}. */
   readonly digest: string;
 }
 
@@ -74,18 +74,27 @@ function macOf(key: Uint8Array, payload: string): string {
 }
 
 /**
- * Looks whether a token confirms this change. That it is used only once is up to whoever makes the change.
+ * What a token says, of whatever it is: signed with the key, and perhaps expired.
  *
- * @throws TokenError
+ * @throws TokenError `token_altered`
  */
-export function verifyToken(key: Uint8Array, token: string, of: Confirmed, now: number): void {
+export function readToken(key: Uint8Array, token: string): z.infer<typeof claims> {
   const altered = new TokenError("token_altered", "the token is not as it was shown");
   const [payload = "", mac = "", ...more] = token.split(".");
   if (more.length > 0 || !PART.test(payload) || !PART.test(mac)) throw altered;
   const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, payload))];
   // As text: base64url has several texts for the same bytes, and only one was shown.
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw altered;
-  const told = claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString()));
+  return claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString()));
+}
+
+/**
+ * Looks whether a token confirms this change. That it is used only once is up to whoever makes the change.
+ *
+ * @throws TokenError
+ */
+export function verifyToken(key: Uint8Array, token: string, of: Confirmed, now: number): void {
+  const told = readToken(key, token);
   for (const [field, what] of [
     ["agent", "another agent"],
     ["operator", "another operator"],
@@ -93,7 +102,7 @@ export function verifyToken(key: Uint8Array, token: string, of: Confirmed, now: 
   ] as const)
     if (told[field] !== of[field]) throw new TokenError("token_foreign", `the token is for ${what}`);
   if (now >= told.expires)
-    throw new TokenError("token_expired", "the token was good for ten minutes; plan the change again");
+    throw new TokenError("token_expired", "the token was good for ten minutes; plan anew");
   if (told.digest !== of.digest)
-    throw new TokenError("token_altered", "the change is not the one that was shown with the token");
+    throw new TokenError("token_altered", "what it is for is not what was shown with the token");
 }

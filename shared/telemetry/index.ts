@@ -1,6 +1,5 @@
 import { Logger } from "@aws-lambda-powertools/logger";
 import type { Timing } from "../config/timing.ts";
-import { $ZodError, prettifyError } from "../zod.ts";
 import { MetricLines } from "./emf.ts";
 import type { LogFields } from "./fields.ts";
 import type {
@@ -11,6 +10,8 @@ import type {
   PlainCount,
   PlainMeasure,
 } from "./metrics.ts";
+
+export { errorFields } from "./error-fields.ts";
 
 /**
  * What a function says about itself: structured log lines and metrics of few dimensions. Fields carry ids, counts and
@@ -66,28 +67,4 @@ export function createTelemetry({ scale }: Pick<Timing, "scale"> = { scale: 1 })
 /** The middleware that writes out what an invocation has counted and measured. */
 export function publishMetrics({ flush }: Pick<PowertoolsTelemetry, "flush">) {
   return { after: flush, onError: flush };
-}
-
-/** The fields that tell what an error was, on one line, without its stack's absolute paths. */
-export function errorFields(error: unknown): { errorName: string; errorMessage: string } {
-  try {
-    if (error instanceof $ZodError) return { errorName: "ZodError", errorMessage: issuesOf(error) };
-    // V8 quotes the text that is no JSON, which may be a payload.
-    if (error instanceof SyntaxError && error.message.includes("JSON"))
-      return { errorName: error.name, errorMessage: "not JSON" };
-    return error instanceof Error
-      ? { errorName: String(error.name), errorMessage: String(error.message) }
-      : { errorName: typeof error, errorMessage: String(error) };
-  } catch {
-    // A proxy, or a getter that throws.
-    return { errorName: typeof error, errorMessage: "an error that does not say what it is" };
-  }
-}
-
-/** What was expected where, as `Invalid input: expected string at a.b; …`: zod's own message is JSON over many lines. */
-function issuesOf(error: $ZodError): string {
-  return prettifyError(error)
-    .replaceAll(/\n\s*→ /g, " ")
-    .replaceAll(/^✖ /gm, "")
-    .replaceAll("\n", "; ");
 }

@@ -168,7 +168,8 @@ export const METRICS = {
   CardsWithheld: {
     ...count,
     dimensions: NONE,
-    meaning: "cards that were not put, since some reader would refuse them",
+    meaning:
+      "cards that were not put, since some reader would refuse them or the agent's policy in the table cannot be read, and A2A cards that cannot be signed",
   },
   CardsForeign: {
     ...count,

@@ -16,8 +16,8 @@ interface Counts {
   readonly live: Set<string>;
   queued: number;
   lastFrom?: string;
-  /** Tasks by their places. */
-  readonly line: Map<string, string>;
+  /** In the order of their places. */
+  readonly line: Waiter[];
 }
 
 /** @param heads the store's own */
@@ -28,12 +28,13 @@ export function memorySlots(heads: {
   const { headOf, putHead } = heads;
   const agents = new Map<string, Counts>();
   const of = (runtime: string): Counts => {
-    const counts = agents.get(runtime) ?? { live: new Set(), queued: 0, line: new Map() };
+    const counts = agents.get(runtime) ?? { live: new Set(), queued: 0, line: [] };
     agents.set(runtime, counts);
     return counts;
   };
+  const inLine = ({ line }: Counts, place: string) => line[firstFrom(line, place)]?.place === place;
   const leaveLine = (counts: Counts, place: string) => {
-    counts.line.delete(place);
+    if (inLine(counts, place)) counts.line.splice(firstFrom(counts.line, place), 1);
     counts.queued--;
   };
   /** The head that is there, if it is as it was read. */
@@ -42,18 +43,13 @@ export function memorySlots(heads: {
     if (there === undefined || isTerminal(there.state) || there.slot === true) return undefined;
     return there.epoch === head.epoch && there.beat === head.beat ? there : undefined;
   };
-  const line = (runtime: string): Waiter[] =>
-    [...of(runtime).line]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([place, taskId]) => ({ to: runtime, taskId, place }));
-
   const slotsOf = (runtime: string): Slots => {
     const { live, queued, lastFrom } = of(runtime);
     return { live: new Set(live), queued, ...(lastFrom === undefined ? {} : { lastFrom }) };
   };
 
   return {
-    line,
+    line: (runtime) => [...of(runtime).line],
 
     giveUp({ taskId, to, slot, queued }) {
       const counts = of(to);
@@ -97,7 +93,8 @@ export function memorySlots(heads: {
         const counts = of(head.to);
         if (hasRoom(counts, max) && counts.queued <= 0) return "room";
         counts.queued++;
-        counts.line.set(place, head.taskId);
+        const { to, taskId } = head;
+        counts.line.splice(firstFrom(counts.line, place), 0, { to, taskId, place });
         putHead({ ...there, queued: place });
         return "queued";
       },
@@ -106,14 +103,25 @@ export function memorySlots(heads: {
       allSlots: async (runtimes) => new Map(runtimes.map((runtime) => [runtime, slotsOf(runtime)])),
 
       async nextWaiter(runtime, lastFrom) {
-        const waiters = line(runtime);
-        return waiters.find(({ place }) => place > afterSender(lastFrom)) ?? waiters[0];
+        const { line } = of(runtime);
+        return line[firstFrom(line, afterSender(lastFrom))] ?? line[0];
       },
 
       async dropWaiter({ to, taskId, place }) {
         const counts = of(to);
-        if (counts.line.has(place) && headOf(taskId)?.queued !== place) leaveLine(counts, place);
+        if (inLine(counts, place) && headOf(taskId)?.queued !== place) leaveLine(counts, place);
       },
     },
   };
+}
+
+/** The position of the first in the line whose place is not before `place`. */
+function firstFrom(line: readonly Waiter[], place: string): number {
+  let [low, high] = [0, line.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((line[middle]?.place ?? "") < place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { MAX_PEER_RECORD_BYTES, readPeerRecord } from "../../shared/cards/peer-record.ts";
+import { MAX_RECORD_BYTES } from "../../shared/cards/bucket-facts.ts";
+import { readPeerRecord } from "../../shared/cards/peer-record.ts";
 import { bytesOf, peerRecord } from "./support/records.ts";
 
 const AT = Date.UTC(2030, 0, 1);
@@ -104,8 +105,8 @@ test("what breaks a rule is no record, and says which", () => {
 test("a record's size at its bound and one past it", () => {
   const empty = bytesOf(peerRecord("adam-lobby", { pad: "" })).byteLength;
   const padded = (size: number) => peerRecord("adam-lobby", { pad: "x".repeat(size - empty) });
-  recordOf(padded(MAX_PEER_RECORD_BYTES));
-  assert.equal(reasonOf(padded(MAX_PEER_RECORD_BYTES + 1)), "record: expected at most 65536 bytes");
+  recordOf(padded(MAX_RECORD_BYTES));
+  assert.equal(reasonOf(padded(MAX_RECORD_BYTES + 1)), "record: expected at most 65536 bytes");
   const broken = readPeerRecord("adam-lobby", new TextEncoder().encode("{hunter2"), AT);
   assert.deepEqual(broken, { ok: false, reason: "record: expected JSON" });
 });

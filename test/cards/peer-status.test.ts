@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { STALE_AFTER_MS } from "../../shared/cards/bucket-facts.ts";
 import { keepLook } from "../../shared/cards/peer-keeping.ts";
-import {
-  FAILED_REFRESHES,
-  httpStatus,
-  natsStatus,
-  PEER_STALE_AFTER_MS,
-} from "../../shared/cards/peer-status.ts";
+import { FAILED_REFRESHES, httpStatus, natsStatus } from "../../shared/cards/peer-status.ts";
 import { peersKnown } from "../../shared/cards/peers.ts";
 import { memoryPeers } from "../../shared/testing/memory-peers.ts";
 import { putAt } from "./support/records.ts";
@@ -19,8 +15,8 @@ const seen = { id: "a", seen: AT, expiresAt: HOLDS };
 test("whoever looks all the time sees a peer go stale at 90 seconds, and back at its next record", () => {
   const at = (ms: number) => natsStatus(seen, AT + ms, AT + ms);
   assert.deepEqual(at(0), { state: "live" });
-  assert.deepEqual(at(PEER_STALE_AFTER_MS - 1), { state: "live" });
-  assert.deepEqual(at(PEER_STALE_AFTER_MS), { state: "stale", reason: "silent", since: AT + 90_000 });
+  assert.deepEqual(at(STALE_AFTER_MS - 1), { state: "live" });
+  assert.deepEqual(at(STALE_AFTER_MS), { state: "stale", reason: "silent", since: AT + 90_000 });
   const next = { ...seen, seen: AT + 100_000, expiresAt: AT + 280_000 };
   assert.deepEqual(natsStatus(next, AT + 100_000, AT + 100_000), { state: "live" });
 });
@@ -29,8 +25,8 @@ test("nobody is stale by what was not looked for, until nobody has looked for as
   const looked = AT + 60_000;
   assert.deepEqual(natsStatus(seen, looked, AT + 119_999), { state: "live" });
   assert.equal(natsStatus(seen, AT + 120_000, AT + 120_000).state, "stale");
-  assert.equal(natsStatus(seen, looked, looked + PEER_STALE_AFTER_MS - 1).state, "live");
-  assert.equal(natsStatus(seen, looked, looked + PEER_STALE_AFTER_MS).state, "stale");
+  assert.equal(natsStatus(seen, looked, looked + STALE_AFTER_MS - 1).state, "live");
+  assert.equal(natsStatus(seen, looked, looked + STALE_AFTER_MS).state, "stale");
 });
 
 test("a record that has expired by its own word, and one that was taken away", () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { encodeRecord, MAX_RECORD_BYTES } from "../../shared/cards/fit.ts";
+import { MAX_RECORD_BYTES } from "../../shared/cards/bucket-facts.ts";
+import { encodeRecord } from "../../shared/cards/fit.ts";
 import { ownCards } from "../../shared/cards/own.ts";
 import { type CardContext, cardRecord, type PeerRecord } from "../../shared/cards/record.ts";
 import { isClean, publicUrl, sanitized } from "../../shared/cards/sanitize.ts";

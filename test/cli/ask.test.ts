@@ -26,7 +26,13 @@ let cwd: string;
 before(async () => {
   stage = await openStage();
   cwd = mkdtempSync(join(tmpdir(), "sluice-cli-"));
-  writeFileSync(join(cwd, "agents.yaml"), "deployment: acme\nagents: { digest: {}, echo: {} }\n");
+  writeFileSync(
+    join(cwd, "agents.yaml"),
+    `deployment: acme
+agents: { digest: {}, echo: {} }
+command: { delegateTargets: [{ runtimeAgentId: "*", skillId: "*" }] }
+`,
+  );
 });
 after(async () => {
   await stage[Symbol.asyncDispose]();

@@ -172,6 +172,14 @@ test("dead letters, whose bodies are looked up in that NATS, and logs", async ()
     new Set([JSON.stringify({ sent: true }), JSON.stringify({ sent: false, why })]),
   );
 
+  // Credentials that somebody names must be readable: without them a message would pass for one that is not known.
+  await using unread = await openDeadLetters(home, { stack: STACK, creds: "/nonexistent" });
+  const plain = { stream: "A2A_TASKS", consumer: "c", seq: 1, ackSubject: "x", subject, headers: {} };
+  await assert.rejects(
+    unread.onStream({ ...plain, deliveries: 1, storedAt: 1 }),
+    /nonexistent: cannot be read/,
+  );
+
   const line = { level: "INFO", message: "a task has ended", timestamp: "2026-08-01T12:00:00Z" };
   const message = JSON.stringify({ ...line, taskId: head.taskId });
   aws.played.logs["acme-work"]?.push({ eventId: "1", timestamp: Date.now(), message });

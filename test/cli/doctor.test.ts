@@ -33,11 +33,18 @@ import { readHome } from "../../cli/home.ts";
 import { natsTrouble } from "../../cli/nats.ts";
 import { findPlace, type Place } from "../../cli/place.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
+import { ensurePeersBucket } from "../../shared/cards/bucket.ts";
+import { dynamoPeers } from "../../shared/cards/dynamodb-peers.ts";
+import { ownCards } from "../../shared/cards/own.ts";
+import { keepLook } from "../../shared/cards/peer-keeping.ts";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { loadAgents } from "../../shared/config/load-agents.ts";
 import { timing } from "../../shared/config/timing.ts";
 import { NatsError } from "../../shared/nats/errors.ts";
 import { ensureConsumers, ensureStreams, tasksConsumer } from "../../shared/nats/index.ts";
 import { eventsConsumer } from "../../shared/nats/streams.ts";
 import { dynamoPauses } from "../../shared/tasks/dynamodb-pauses.ts";
+import { putAt } from "../cards/support/records.ts";
 import { type PlayedAws, type PlayedResource, playAws } from "../support/aws.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 import { type RunningParts, startTestParts } from "../support/parts.ts";
@@ -124,6 +131,22 @@ const record = z.strictObject({
   todo: z.string().nullable(),
 });
 
+/** What the function `cards` does: our cards lie in the bucket, and the one peer that is named there was seen. */
+async function playCards(): Promise<void> {
+  const { config, agentsDir } = readHome(cwd);
+  const { deployment } = readAgentsYaml(config, await loadAgents(agentsDir));
+  const now = Date.now();
+  const bucket = await ensurePeersBucket(nc);
+  const { cards } = ownCards(deployment, { servers: [nats.url], instance: "i", now });
+  for (const { runtime, bytes } of cards) await bucket.put(runtime, bytes);
+  const client = DynamoDBDocumentClient.from(
+    new DynamoDBClient(awsSettings(running.parts.endpoints.dynamodb)),
+  );
+  const store = dynamoPeers({ client, table: local.outputs.TableName });
+  await keepLook(store, { at: now, entries: [putAt("bob-lobby", now)] });
+  client.destroy();
+}
+
 test("all is well, then NATS is not there, then no host is", async () => {
   const jsm = await jetstreamManager(nc);
   await ensureStreams(jsm);
@@ -141,6 +164,7 @@ test("all is well, then NATS is not there, then no host is", async () => {
   ];
   for (const id of agents)
     await ensureConsumers(jsm, { runtime: `acme-${id}`, delegates: id === "boss" }, timing());
+  await playCards();
   const stop = await pullAll(nats.url);
   const { code, stdout, stderr } = await run(["doctor"], { cwd });
   assert.equal(code, 0, stdout + stderr);
@@ -160,6 +184,12 @@ test("all is well, then NATS is not there, then no host is", async () => {
     "^ok {7}bucket: .* is there$",
     "^ok {7}queue tasks: holds 0 messages$",
     "^ok {7}dead letters of work: none$",
+    "^A2A: whether peers can work with our agents",
+    "^ok {7}policies: 10 of 10 agents take tasks, 10 of them are to be found$",
+    "^ok {7}discovery: peers of the guild 101234567890123456 list the agents$",
+    "^ok {7}permissions of the command: may do all that can be tried",
+    "^ok {7}cards: 10 as peers expect them$",
+    "^ok {7}peers: 1 live, 0 stale$",
     "^all is well$",
   ])
     assert.match(stdout, new RegExp(line, "m"));

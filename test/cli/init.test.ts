@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { agentText, configText } from "../../cli/init/templates.ts";
+import { writeNew } from "../../cli/init/write.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
 import { run } from "./run.ts";
@@ -100,6 +101,18 @@ test("what is no name, or is not said where nobody can be asked, is told", async
   writeFileSync(join(folder, "file"), "");
   const { code, stderr } = await init(join(folder, "file"), "--yes");
   assert.deepEqual([code, /agents\/hello\.ts: cannot be written/.test(stderr)], [1, true]);
+});
+
+const noProc = existsSync("/proc/self") ? false : "there is no /proc here";
+test("where no folder can be made, that is said", { skip: noProc }, async () => {
+  const files = [{ path: "agents/hello.ts", text: "" }];
+  await assert.rejects(
+    writeNew("/proc/sluice-none", files),
+    /agents\/hello\.ts: cannot be written: .*\/proc\//,
+  );
+  const folder = newFolder();
+  await writeNew(join(folder, "a/b/c"), files);
+  assert.ok(existsSync(join(folder, "a/b/c/agents/hello.ts")));
 });
 
 test("any description and name give files that the project's own check takes", () => {

@@ -72,5 +72,5 @@ test("a mistyped name finds the nearest one", () => {
     ["d", undefined],
     ["eeee", undefined],
   ] as const)
-    assert.equal(nearest(typed, names), meant, typed);
+    assert.equal(nearest(typed, names)[0], meant, typed);
 });

@@ -16,7 +16,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown section",
     "deployment: a\n\nagent: {}",
-    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, discovery, remotes, outbound$/,
+    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, command, discovery, remotes, outbound$/,
   ],
   [
     "an unknown field of nats",

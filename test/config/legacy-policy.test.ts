@@ -43,7 +43,7 @@ test("which are legacy is told, and whether they count", () => {
     { acceptFrom: ["old"], acceptFromRuntimes: ["new"], delegateTo: ["b"] },
     { acceptFrom: [] },
   );
-  const { legacy } = readAgentsYaml("agents.yaml", [agent("support")], () => text);
+  const { legacy, notes } = readAgentsYaml("agents.yaml", [agent("support")], () => text);
   assert.deepEqual(Object.fromEntries(legacy), {
     defaults: [{ field: "acceptFrom", canonical: "acceptFromRuntimes", unused: false }],
     support: [
@@ -51,6 +51,15 @@ test("which are legacy is told, and whether they count", () => {
       { field: "delegateTo", canonical: "delegateTargets", unused: false },
     ],
   });
+  // As synth says it.
+  assert.deepEqual(
+    notes.map((note) => note.replace(/^agents\.yaml:\d+: /, "")),
+    [
+      "defaults.acceptFrom: legacy; write acceptFromRuntimes",
+      "agents.support.acceptFrom: legacy; counts for nothing beside acceptFromRuntimes: take it out",
+      "agents.support.delegateTo: legacy; write delegateTargets",
+    ],
+  );
 });
 
 for (const [name, fields, error] of [

@@ -77,13 +77,13 @@ export function monthTable(): Table {
   const polls = (queues * 5 * MONTH_HOURS * 3_600) / 20 / 1e6;
   const runs = (MONTH_HOURS * 60) / 1e6;
   const sweep = counted("each run of `sweep`");
-  const cards = counted("each run of `cards`");
+  const cards = counted("each run of `cards` of one agent");
   return priced([
     lambda,
     fargate,
     byMillion(`${queues} queues that Lambda polls`, polls, PRICES.sqsRequests, "requests"),
     byMillion("`sweep`, read units", runs * sweep.reads, PRICES.readUnits, "read units"),
-    byMillion("`cards`, read units", runs * cards.reads, PRICES.readUnits, "read units"),
+    byMillion("`cards` of one agent, read units", runs * cards.reads, PRICES.readUnits, "read units"),
     ["alarms", `${metrics} metrics × $${PRICES.alarmMetricMonth}`, metrics * PRICES.alarmMetricMonth],
     ["dashboard", "", PRICES.dashboardMonth],
     [

@@ -31,6 +31,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   HEALTH_PORT: "Where the bridge as a service answers on its own machine whether it is well.",
   CREDENTIAL_VARIABLES:
     "Names of variables, divided by commas, in which credentials of [remote agents](remotes.md) are kept (`env:NAME`); the local host hands these on.",
+  SIGNING_KEY_SECRET: "The secret in which the key is by which cards are signed.",
   TIME_SCALE: "How much faster than normal; set by the local host alone.",
 };
 

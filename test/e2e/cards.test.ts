@@ -5,13 +5,15 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import type { Msg } from "@nats-io/transport-node";
+import { errors, type Msg } from "@nats-io/transport-node";
 import * as z from "zod";
 import { ROOT } from "../../infra/bundle.ts";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { openPeersBucket, type PeersBucket } from "../../shared/cards/bucket.ts";
-import { dynamoPublished } from "../../shared/cards/dynamodb-published.ts";
+import { readDidKey } from "../../shared/cards/did-key.ts";
+import { dynamoNotes } from "../../shared/cards/dynamodb-notes.ts";
 import { recordFaults } from "../../shared/cards/validate.ts";
+import { verifyCard } from "../../shared/cards/verifying.ts";
 import { Follower } from "../cards/follower.ts";
 import { run } from "../cli/run.ts";
 import { type Sluice, startSluice } from "../support/sluice.ts";
@@ -115,21 +117,88 @@ test("the card of an agent that was taken out goes, and a third party's bad reco
   ] as const)
     await bucket.put(key, bytesOf(text));
   const ddb = new DynamoDBClient(awsSettings(sluice.host.endpoints.dynamodb));
-  const published = dynamoPublished({
+  const notes = dynamoNotes({
     client: DynamoDBDocumentClient.from(ddb),
     table: sluice.host.tableName,
   });
   // As a version of the deployment that still had the agent has left it.
-  await published.add(["acme-gone"]);
+  await notes.add(["acme-gone"]);
   await until("it is gone", async () => (await cardOf("acme-gone")) === undefined);
-  await until("it is forgotten", async () => !(await published.all()).has("acme-gone"));
+  await until("it is forgotten", async () => !(await notes.read([])).published.has("acme-gone"));
   ddb.destroy();
-  assert.deepEqual(await published.all(), new Set(RUNTIMES));
+  assert.deepEqual((await notes.read([])).published, new Set(RUNTIMES));
   assert.notEqual(await cardOf("mallory"), undefined);
   const shown = await run(["cards"], { cwd });
   assert.equal(shown.code, 0, shown.stderr);
   assert.match(shown.stdout, /^AGENT +CARD +STATE +AGE +SKILLS\n/);
   assert.match(shown.stdout, /\nsupport +acme-support +valid +\d+ s +support\/task\n/);
+});
+
+/** Whom somebody is told of who asks for cards; nobody while no bridge listens. */
+async function discovered(): Promise<Set<string>> {
+  const ids = new Set<string>();
+  try {
+    const asked = await sluice.peer.nc.requestMany("a2a.v1.card.discover", "", { maxWait: 300 });
+    for await (const answer of asked) ids.add(z.object({ agentId: z.string() }).parse(answer.json()).agentId);
+  } catch (error) {
+    assert.ok(error instanceof errors.RequestError && error.isNoResponders(), String(error));
+  }
+  return ids;
+}
+
+/** What a command that succeeds says under `--json`. */
+async function told(...args: string[]): Promise<unknown> {
+  const { code, json, stderr } = await run([...args, "--json"], { cwd });
+  assert.equal(code, 0, stderr);
+  return json();
+}
+const signedLook = look.omit({ faults: true }).extend({ did: z.string().nullable(), card: z.unknown() });
+const signedCards = async () => z.array(signedLook).parse(await told("cards", "--agent-card"));
+const key = z.tuple([z.object({ did: z.string(), previous: z.string().optional() })]).transform(([of]) => of);
+
+test("an agent that an operator hides while it runs is found no more, by nobody; and again once it is shown", async () => {
+  const NARROW = "acme-narrow";
+  const isTold = async () => {
+    const ids = await discovered();
+    return ids.has("acme-support") ? ids.has(NARROW) : undefined;
+  };
+  const stateOf = async () => (await signedCards()).find(({ runtime }) => runtime === NARROW)?.state;
+  for (const [field, shown] of [
+    ["discoverable=false", false],
+    ["discoverable=true", true],
+  ] as const) {
+    await told("policy", "apply", "narrow", "--set", field);
+    await until("the bucket has it so", async () => ((await cardOf(NARROW)) !== undefined) === shown);
+    await until("who asks is told so", async () => (await isTold()) === shown);
+    await until(
+      "its signed card goes by it",
+      async () => (await run(["cards", "--agent-card"], { cwd })).code === 0,
+    );
+    assert.equal(await stateOf(), shown ? "valid" : "hidden");
+    const seen = (await cards()).cards.find(({ runtime }) => runtime === NARROW);
+    assert.equal(seen?.state, shown ? "valid" : "hidden");
+  }
+});
+
+test("each agent's A2A card is signed by the key that keys shows, and after a rotation by its successor", async () => {
+  const { did } = key.parse(await told("keys", "show"));
+  const before = await signedCards();
+  assert.deepEqual(
+    before.map((of) => [of.runtime, of.state, of.did]),
+    RUNTIMES.map((runtime) => [runtime, "valid", did]),
+  );
+  const rotated = key.parse(await told("keys", "rotate", "--yes"));
+  assert.equal(rotated.previous, did);
+  await until("all are signed anew", async () => (await signedCards()).every((of) => of.did === rotated.did));
+  const pinned = readDidKey(did) ?? assert.fail("no did:key");
+  for (const { card } of await signedCards()) {
+    const verdict = await verifyCard(card, pinned);
+    assert.deepEqual([verdict.state, verdict.state === "valid" && verdict.succeeded], ["valid", did]);
+  }
+  const { stdout, code } = await run(["cards", "--agent-card", "support"], { cwd });
+  assert.equal(code, 0);
+  assert.match(stdout, /^\{\n {2}"name": "support",\n/);
+  assert.match(stdout, new RegExp(`\nacme-support: valid, by ${rotated.did}, signed `));
 });
 
 test("the command tells which cards are missing, invalid, stale or left over, and fails", async () => {
@@ -187,9 +256,7 @@ test("cards and signs of life go on while bridges take over from each other, and
     }
     const told = new Set<string>();
     await until("all are told to who asks", async () => {
-      const asked = await sluice.peer.nc.requestMany("a2a.v1.card.discover", "", { maxWait: 300 });
-      for await (const answer of asked)
-        told.add(z.object({ agentId: z.string() }).parse(answer.json()).agentId);
+      for (const id of await discovered()) told.add(id);
       return told.size === RUNTIMES.length;
     });
   };

@@ -13,7 +13,15 @@ import { CONSUMPTION, FUNCTION_SIZES, QUEUE_NAMES, VALUES_KEPT_DAYS } from "../.
 import { type SluiceStack, stackName } from "../../infra/stack.ts";
 import { stageName } from "../../shared/config/cloud.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
-import { actionsOf, hosted, resources as resourcesOf, stackWith, statementsOf } from "./support/stack.ts";
+import { remotes } from "../../shared/config/remotes.ts";
+import {
+  actionsOf,
+  deploymentOf,
+  hosted,
+  resources as resourcesOf,
+  stackWith,
+  statementsOf,
+} from "./support/stack.ts";
 
 const template = Template.fromStack(stackWith());
 
@@ -100,8 +108,13 @@ test("the signing key's secret has no value, is kept, and nobody may read or wri
   assert.equal(others.length, 0);
   assert.equal(secret?.DeletionPolicy, "Retain");
   assert.deepEqual(Object.keys(secret.Properties), ["Description"]);
-  for (const { Properties } of resources("AWS::IAM::Role"))
-    assert.ok(!JSON.stringify(Properties.Policies ?? []).includes("SigningKey"));
+  const roles = Object.entries(template.findResources("AWS::IAM::Role")).filter(([, { Properties }]) =>
+    JSON.stringify(Properties.Policies ?? []).includes("SigningKey"),
+  );
+  assert.deepEqual(
+    roles.map(([id]) => id.replace(/Role\w+$/, "")),
+    ["cards"],
+  );
 });
 
 test("a value outlives the longest task and the time that decisions are kept", () => {
@@ -169,7 +182,7 @@ const ENVIRONMENT: Readonly<Record<FunctionName, readonly string[]>> = {
   events: [...STORED, "WORK_QUEUE_URL"],
   work: [...STORED, "WORK_QUEUE_URL"],
   sweep: [...STORED, "WORK_QUEUE_URL"],
-  cards: ["INSTANCE_ID", "TABLE_NAME"],
+  cards: ["INSTANCE_ID", "SIGNING_KEY_SECRET", "TABLE_NAME"],
 };
 
 for (const name of FUNCTION_NAMES)
@@ -235,11 +248,11 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:BatchGetItem", "dynamodb:PutItem", "sqs:SendMessage"],
   sweep: [...LEAVES, "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
   cards: [
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
+    ...["BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"].map(
+      (of) => `dynamodb:${of}`,
+    ),
+    "secretsmanager:GetSecretValue",
+    "secretsmanager:PutSecretValue",
   ],
 };
 for (const name of FUNCTION_NAMES)
@@ -267,6 +280,19 @@ test("credentials that only this machine has are warned of", () => {
     Match.stringLikeRegexp("cannot read; expected secret:NAME"),
   );
   Annotations.fromStack(stackWith()).hasNoWarning("*", Match.anyValue());
+  const remotesWith = (...credentials: string[]) => {
+    const all = credentials.map((of, at) => ({
+      ...{ name: `peer-${at}`, url: "https://a.example/a2a", auth: { credentials: of } },
+    }));
+    return stackWith({ deployment: { ...deploymentOf("support"), remotes: remotes.parse(all) } });
+  };
+  Annotations.fromStack(remotesWith("secret:a", "file:/etc/key", "env:KEY")).hasWarning(
+    "*",
+    Match.stringLikeRegexp(
+      "^remotes: the credentials of peer-1, peer-2 are in .* cannot read; expected secret",
+    ),
+  );
+  Annotations.fromStack(remotesWith("secret:a")).hasNoWarning("*", Match.anyValue());
 });
 
 test("a server that only this machine has is warned of", () => {

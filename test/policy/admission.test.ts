@@ -93,6 +93,16 @@ describe("admission", () => {
     assert.equal(told(slugs, { acceptSkills: ["skill-2", "task"] }), `${start} skill-2`);
   });
 
+  test("general_task in the list of skills is task there as well, and the agent's own where it has one", () => {
+    const listed = (skills: string[]) =>
+      of(deploymentOf([agent("support", skills)], { acceptSkills: ["general_task"] }));
+    for (const skillId of ["task", "general_task"])
+      assert.equal(code(decide(listed(["task"]), parties, request({ skillId }))), "accepted");
+    const both = listed(["task", "general_task"]);
+    assert.equal(code(decide(both, parties, request({ skillId: "task" }))), "skill_not_allowed");
+    assert.equal(code(decide(both, parties, request({ skillId: "general_task" }))), "accepted");
+  });
+
   test("an agent's own general_task is not taken for task", () => {
     const both = deploymentOf([agent("support", ["task", "general_task"])]);
     const decision = decide(of(both), parties, request({ skillId: "support/general_task" }));

@@ -141,7 +141,10 @@ export class Clone implements Disposable {
 /** The environment of a user's shell: without what `npm test` and the test runner put there. */
 function userEnvironment(nodeFolder: (path: readonly string[]) => string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|NODE_TEST|NODE_OPTIONS$|NATS_URL$|NO_COLOR$|FORCE_COLOR$|INIT_CWD$)/.test(name),
+    ([name]) =>
+      !/^(npm_|NODE_TEST|NODE_OPTIONS$|NODE_COMPILE_CACHE$|NATS_URL$|NO_COLOR$|FORCE_COLOR$|INIT_CWD$)/.test(
+        name,
+      ),
   );
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
   return { ...Object.fromEntries(kept), PATH: [nodeFolder(path), ...path].join(delimiter) };

@@ -21,23 +21,25 @@ export async function watchReached(): Promise<Reached> {
   return {
     async unreached(folder, pattern) {
       const { result } = await session.post("Profiler.takePreciseCoverage");
-      return readdirSync(folder).flatMap((file) => {
-        const path = join(folder, file);
-        const text = readFileSync(path, "utf8");
-        const url = pathToFileURL(path).href;
-        const ranges = result
-          .filter((script) => script.url === url)
-          .flatMap(({ functions }) => functions.flatMap((of) => of.ranges));
-        return [...text.matchAll(pattern)].flatMap(({ index }) => {
-          // The smallest block around a place counts for it.
-          const around = ranges
-            .filter(({ startOffset, endOffset }) => startOffset <= index && index < endOffset)
-            .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset));
-          if ((around[0]?.count ?? 0) > 0) return [];
-          const [rest] = text.slice(index).split("\n", 1);
-          return [`${file}:${text.slice(0, index).split("\n").length}: ${rest}`];
+      return readdirSync(folder)
+        .filter((file) => file.endsWith(".ts"))
+        .flatMap((file) => {
+          const path = join(folder, file);
+          const text = readFileSync(path, "utf8");
+          const url = pathToFileURL(path).href;
+          const ranges = result
+            .filter((script) => script.url === url)
+            .flatMap(({ functions }) => functions.flatMap((of) => of.ranges));
+          return [...text.matchAll(pattern)].flatMap(({ index }) => {
+            // The smallest block around a place counts for it.
+            const around = ranges
+              .filter(({ startOffset, endOffset }) => startOffset <= index && index < endOffset)
+              .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset));
+            if ((around[0]?.count ?? 0) > 0) return [];
+            const [rest] = text.slice(index).split("\n", 1);
+            return [`${file}:${text.slice(0, index).split("\n").length}: ${rest}`];
+          });
         });
-      });
     },
     [Symbol.dispose]: () => session.disconnect(),
   };

@@ -1,7 +1,7 @@
+import { nearest } from "../../config/nearest.ts";
 import { skillKey } from "../delegation.ts";
 import { listed, quoted } from "../listed.ts";
 import { draw } from "./draw.ts";
-import { nearest } from "./nearest.ts";
 import { type PassingReason, REASONS, type RefusalReason } from "./reasons.ts";
 import { EVERYBODY, meantBy, type Registry, withSkill } from "./registry.ts";
 import { doubtful, forbidden, type Standing, unfit } from "./standing.ts";

@@ -120,7 +120,7 @@ async function refusal(engine: Engine, id: string, asked: Target): Promise<Store
 
 /** That nobody has the name: nothing is sent, least of all to another (docs/choosing.md). */
 async function unresolved(engine: Engine, id: string, { to, skill }: Asked): Promise<StoredError> {
-  const { nearest } = await import("../../policy/choosing/nearest.ts");
+  const { nearest } = await import("../../config/nearest.ts");
   const known = engine.delegating.agents.map(({ runtime }) => runtime);
   const near = nearest(to, known);
   const hint = near.length > 0 ? `nearest are ${listed(near)}` : `known are ${listed(known)}`;

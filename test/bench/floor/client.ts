@@ -7,7 +7,7 @@ import {
   SQSClient,
 } from "@aws-sdk/client-sqs";
 import * as z from "zod";
-import { busyAwsSettings } from "../../../infra/local/aws.ts";
+import { busyAwsSettings } from "../../../infra/local/busy-aws.ts";
 
 const LONG_POLL_SEC = 20;
 

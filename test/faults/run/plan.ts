@@ -7,7 +7,7 @@ const ms = z.number().min(0);
 const part = z.enum(["dynamodb", "sqs", "s3", "nats"]);
 
 /** The functions' names, as in `infra/bundle.ts`; one that the host does not run is left alone. */
-const FUNCTIONS = ["work", "admit", "bridge", "control", "sweep", "events"] as const;
+const FUNCTIONS = ["work", "admit", "bridge", "control", "sweep", "events", "cards"] as const;
 const EFFECTS = [
   "delay",
   "drop",
@@ -85,6 +85,7 @@ const WRITES = [
   "nats publish result",
   "nats publish task",
   "nats publish",
+  "nats card",
   "nats object",
   "nats ack",
   "nats pull",
@@ -142,7 +143,7 @@ function drawAction(kind: Kind, at: number, chance: Chance): Action {
       return {
         kind,
         at,
-        name: chance.weighted({ work: 4, admit: 2, bridge: 2, control: 1, sweep: 1, events: 1 }),
+        name: chance.weighted({ work: 4, admit: 2, bridge: 2, control: 1, sweep: 1, events: 1, cards: 1 }),
       };
     case "kill at write":
       return { kind, at, write: chance.pick(WRITES), when: chance.pick(["before", "after"]) };
@@ -165,6 +166,7 @@ function drawAction(kind: Kind, at: number, chance: Chance): Action {
           control: 1,
           sweep: 1,
           events: 1,
+          cards: 1,
           dynamodb: 1,
           nats: 1,
           host: 1,

@@ -60,7 +60,7 @@ async function scene(t: TestContext, server: TestNats, credentials = "none") {
           sqs: client,
           telemetry: quiet,
           timing: TIMING,
-          cards: () => [],
+          instance: "sluice-acme",
           settings: { ...urls, tasksQueueUrl: queueUrl("tasks"), runtimes: [RUNTIME], bound: 1_000 },
           remainingMs: () => end - Date.now(),
           stop: stop.signal,

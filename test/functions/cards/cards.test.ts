@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
+import { DeleteCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import * as z from "zod";
 import { type CardsDeps, insistOnCards, showCards } from "../../../functions/cards/cards.ts";
 import { lookForPeers } from "../../../functions/cards/look.ts";
 import { ensurePeersBucket, openPeersBucket, type PeersBucket } from "../../../shared/cards/bucket.ts";
+import { dynamoNotes } from "../../../shared/cards/dynamodb-notes.ts";
 import { dynamoPeers } from "../../../shared/cards/dynamodb-peers.ts";
-import { dynamoPublished } from "../../../shared/cards/dynamodb-published.ts";
 import { instanceOf } from "../../../shared/cards/instance.ts";
 import { recordFaults } from "../../../shared/cards/validate.ts";
 import { type HostedAgent, parseDeployment } from "../../../shared/config/deployment.ts";
 import { connectNats, NatsError } from "../../../shared/nats/index.ts";
+import { dynamoPolicies } from "../../../shared/policy/dynamodb-policies.ts";
 import { parseSubject } from "../../../shared/wire/index.ts";
 import { hosted } from "../../cards/support.ts";
 import { documentedCosts } from "../../support/documented.ts";
@@ -59,11 +62,12 @@ afterEach(async () => {
   said.length = 0;
   asked.length = 0;
   await (await jetstreamManager(nc)).streams.delete(STREAM).catch(() => undefined);
-  const published = [...(await publishedOf().all())];
-  if (published.length > 0) await publishedOf().forget(published);
+  const published = [...(await publishedOf())];
+  if (published.length > 0) await notes().forget(published);
 });
 
-const publishedOf = () => dynamoPublished(table.access);
+const notes = () => dynamoNotes(table.access);
+const publishedOf = async () => (await notes().read([])).published;
 /** How often the table was asked for what. */
 const asked: string[] = [];
 
@@ -71,10 +75,10 @@ function deps(agents: readonly HostedAgent[], over: Partial<CardsDeps> = {}): Ca
   const deployment = parseDeployment({ deployment: "acme", agents: [] });
   return {
     connection: async () => nc,
-    published: {
-      all: noted("all", publishedOf().all),
-      add: noted("add", publishedOf().add),
-      forget: noted("forget", publishedOf().forget),
+    notes: {
+      read: noted("read", notes().read),
+      add: noted("add", notes().add),
+      forget: noted("forget", notes().forget),
     },
     deployment: { ...deployment, agents: [...agents] },
     servers: ["tls://nats.example:4222"],
@@ -94,6 +98,13 @@ function noted<A extends unknown[], R>(what: string, act: (...of: A) => R): (...
   };
 }
 
+const onCard = z.object({
+  card: z.object({
+    skills: z.array(
+      z.object({ id: z.string(), inputModes: z.array(z.string()), outputModes: z.array(z.string()) }),
+    ),
+  }),
+});
 const [support, other] = [hosted("support"), hosted("other")];
 const hidden = { ...other, policy: { ...other.policy, discoverable: false } };
 const instanceAt = async (key: string) => instanceOf((await bucket.get(key))?.bytes ?? new Uint8Array());
@@ -127,7 +138,7 @@ test("each agent has a card in a bucket as peers make it, and gives a sign of li
   });
   // There were none before: they count as old as a card can become.
   assert.deepEqual([Object.fromEntries(told), said], [{ CardAge: [180_000] }, []]);
-  assert.deepEqual(await publishedOf().all(), new Set([SUPPORT, OTHER]));
+  assert.deepEqual(await publishedOf(), new Set([SUPPORT, OTHER]));
 });
 
 test("a run that finds the agents that it knows asks the table as often as the page says", async () => {
@@ -137,17 +148,14 @@ test("a run that finds the agents that it knows asks the table as often as the p
     await showCards(run);
     await lookForPeers({ ...run, store });
   }
-  assert.deepEqual(asked, ["all", "add", "facts", "ledger", "all", "facts", "ledger"]);
-  assert.deepEqual(documentedCosts().get("each run of `cards`"), { requests: 3, writes: 0, reads: 3 });
+  assert.deepEqual(asked, ["read", "add", "facts", "ledger", "read", "facts", "ledger"]);
+  assert.deepEqual(documentedCosts().get("each run of `cards` of one agent"), {
+    requests: 3,
+    writes: 0,
+    reads: 5,
+  });
   assert.equal((await store.ledger("nats")).version, 0, "while nobody is there, nothing is written");
-  assert.deepEqual(
-    [told.get("PeersLive"), told.get("PeersStale"), told.get("PeersAmiss")],
-    [
-      [0, 0],
-      [0, 0],
-      [0, 0],
-    ],
-  );
+  for (const name of ["PeersLive", "PeersStale", "PeersAmiss"]) assert.deepEqual(told.get(name), [0, 0]);
 });
 
 test("the next run tells how old the cards were, in the deployment's own time", async () => {
@@ -174,10 +182,58 @@ test("the card of an agent that was taken out, or is to be found no more, goes, 
     await put(OTHER, JSON.stringify({ instanceId: "sluice-acme" }));
     await showCards(deps(agents));
     assert.equal(await bucket.get(OTHER), undefined);
-    assert.deepEqual(await publishedOf().all(), new Set([SUPPORT, OTHER]));
+    assert.deepEqual(await publishedOf(), new Set([SUPPORT, OTHER]));
     await showCards(deps(agents));
-    assert.deepEqual(await publishedOf().all(), new Set([SUPPORT]));
+    assert.deepEqual(await publishedOf(), new Set([SUPPORT]));
   }
+});
+
+test("the policy in force decides who has a card and what is on it: what the table says, else the file", async () => {
+  const policies = dynamoPolicies(table.access);
+  const skills = ["task", "refund"].map((slug) => ({ slug, name: slug, description: "", tags: [] }));
+  const agents = [{ ...support, skills }, other];
+  let base = 0;
+  const change = async (fields: Partial<HostedAgent["policy"]>) =>
+    assert.equal(
+      await policies.change(
+        SUPPORT,
+        { base: base++, fields },
+        { at: 0, by: "ada", command: "x", changes: [] },
+      ),
+      "changed",
+    );
+  const shown = async () => {
+    await showCards(deps(agents));
+    assert.notEqual(await bucket.get(OTHER), undefined);
+    const card = await bucket.get(SUPPORT);
+    return card && onCard.parse(JSON.parse(Buffer.from(card.bytes).toString())).card.skills;
+  };
+  const idsOf = async () => (await shown())?.map(({ id }) => id);
+  assert.deepEqual(await idsOf(), ["support/task", "support/refund"]);
+  await change({ exposeSkills: [{ id: "refund", inputModes: ["image/png"] }] });
+  assert.deepEqual(await shown(), [
+    { id: "support/refund", inputModes: ["image/png"], outputModes: ["text/plain", "application/json"] },
+  ]);
+  await change({ acceptSkills: ["task"] });
+  assert.deepEqual(await idsOf(), ["support/task"]);
+  for (const fields of [{ discoverable: false }, { enabled: false }]) {
+    await change(fields);
+    assert.equal(await shown(), undefined);
+    await change({});
+    assert.deepEqual(await idsOf(), ["support/task", "support/refund"]);
+  }
+});
+
+test("an agent whose policy is of a later version is shown to nobody, and no other suffers", async () => {
+  await showCards(deps([support, other]));
+  const Item = { pk: `policy#${SUPPORT}`, sk: "policy", version: 99, fields: { blessed: true } };
+  const { client, table: TableName } = table.access;
+  await client.send(new PutCommand({ TableName, Item }));
+  const { agents } = await showCards(deps([support, other]));
+  assert.equal(await bucket.get(SUPPORT), undefined);
+  assert.notEqual(await bucket.get(OTHER), undefined);
+  assert.deepEqual([agents.map(({ runtime }) => runtime), said], [[OTHER], ["a card is withheld"]]);
+  await client.send(new DeleteCommand({ TableName, Key: { pk: Item.pk, sk: Item.sk } }));
 });
 
 test("nobody else's card is taken away: neither one that we never put, nor one that is another's by now", async () => {
@@ -187,7 +243,7 @@ test("nobody else's card is taken away: neither one that we never put, nor one t
   await showCards(deps([support]));
   assert.equal(await instanceAt(OTHER), "sluice-acme--dev");
   assert.notEqual(await bucket.get("bob-lobby"), undefined);
-  assert.deepEqual(await publishedOf().all(), new Set([SUPPORT]));
+  assert.deepEqual(await publishedOf(), new Set([SUPPORT]));
 });
 
 test("a card of another's under an id of ours is replaced, and told of", async () => {

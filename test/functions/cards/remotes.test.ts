@@ -5,8 +5,8 @@ import { refreshOnDemand } from "../../../functions/cards/refresh.ts";
 import { goRound, type RemotesDeps } from "../../../functions/cards/remotes.ts";
 import { keyUrl } from "../../../shared/cards/did-key.ts";
 import { acceptances, acceptKey } from "../../../shared/cards/dynamodb-acceptance.ts";
+import { dynamoNotes } from "../../../shared/cards/dynamodb-notes.ts";
 import { dynamoPeers } from "../../../shared/cards/dynamodb-peers.ts";
-import { dynamoPublished } from "../../../shared/cards/dynamodb-published.ts";
 import type { Peer } from "../../../shared/cards/peers.ts";
 import { peersKnown } from "../../../shared/cards/peers.ts";
 import { SigningKey } from "../../../shared/cards/signing-key.ts";
@@ -309,7 +309,8 @@ function minute(deployment: DeploymentConfig, over: Partial<MinuteDeps> = {}): M
       throw new NatsError("nats_unreachable", "NATS is away");
     },
     ...{ deployment, telemetry, now: Date.now, access: table.access, env: ENV },
-    published: dynamoPublished(table.access),
+    notes: dynamoNotes(table.access),
+    vault: async () => undefined,
     servers: ["tls://nats.example:4222"],
     instance: "sluice-acme",
     startedAt: 0,

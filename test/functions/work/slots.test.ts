@@ -5,6 +5,8 @@ import { isTerminal } from "../../../shared/wire/index.ts";
 import { SlotLoad } from "../../support/slot-load.ts";
 
 const MINUTE = 60_000;
+/** Each test has a deployment and a clock of its own, and waits, now and then, for its handlers to be seen to wait. */
+const SIDE_BY_SIDE = { concurrency: 4 };
 
 /** So short a sleep is waited for in the invocation: the task keeps its slot. */
 const holdSlot = async (step: Step, times = 1) => {
@@ -22,7 +24,7 @@ function chance(seed: number): () => number {
   };
 }
 
-describe("three slots", () => {
+describe("three slots", SIDE_BY_SIDE, () => {
   test("under 200 tasks at once of several senders: never more, none idle, in order and fair", async () => {
     const load = new SlotLoad((step) => holdSlot(step), { max: 3 });
     for (let n = 0; n < 160; n++) await load.admit("a");
@@ -90,7 +92,7 @@ describe("three slots", () => {
   });
 });
 
-describe("a task that waits for a slot", () => {
+describe("a task that waits for a slot", SIDE_BY_SIDE, () => {
   const full = async (input = "", timeoutSec?: number) => {
     const load = new SlotLoad((step, times) => holdSlot(step, Number(times) || 1), { max: 1 });
     await load.admit("a", "30");
@@ -162,7 +164,7 @@ describe("a task that waits for a slot", () => {
   });
 });
 
-describe("a slot that nobody has handed on, for its worker died", () => {
+describe("a slot that nobody has handed on, for its worker died", SIDE_BY_SIDE, () => {
   /** The first task holds the only slot for so many turns; its worker dies when it has given it up. */
   const orphaned = async (turns: number, copies?: () => readonly number[]) => {
     let dying = true;
@@ -203,7 +205,7 @@ describe("a slot that nobody has handed on, for its worker died", () => {
   });
 });
 
-describe("a limit that changes under way", () => {
+describe("a limit that changes under way", SIDE_BY_SIDE, () => {
   const busy = async (max: number, tasks: number) => {
     const load = new SlotLoad((step) => holdSlot(step, 20), { max });
     for (let n = 0; n < tasks; n++) await load.admit(`s${n % 2}`);
@@ -256,7 +258,7 @@ describe("a limit that changes under way", () => {
   });
 });
 
-describe("death at a write", () => {
+describe("death at a write", SIDE_BY_SIDE, () => {
   for (const when of ["before", "after"] as const)
     test(`right ${when} any of them: all tasks end, and all slots are free`, async (t) => {
       const kinds = new Map<string, number>();
@@ -298,7 +300,7 @@ describe("death at a write", () => {
     });
 });
 
-describe("a line that is full", () => {
+describe("a line that is full", SIDE_BY_SIDE, () => {
   const fill = async (maxQueued: number) => {
     const load = new SlotLoad((step) => holdSlot(step, 5), { max: 1, policy: { maxQueued } });
     for (let n = 0; n < maxQueued + 1; n++) {

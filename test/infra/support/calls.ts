@@ -2,8 +2,11 @@ import { VALUES_PREFIX } from "../../../infra/storage.ts";
 import { ownCode } from "./own-code.ts";
 import { type Made, reachOf } from "./reach.ts";
 
-/** On what a permission is, apart from the resource's name: `secret` is the one by which the functions log in to NATS. */
-export type Target = "table" | "index" | "values" | "bucket" | "queue" | "secret";
+/**
+ * On what a permission is, apart from the resource's name: `secret` is those that are read, by which the functions log in
+ * to NATS and by which one of them signs; `key` is the latter.
+ */
+export type Target = "table" | "index" | "values" | "bucket" | "queue" | "secret" | "key";
 
 /** An action of AWS's on a kind of resource, such as `dynamodb:GetItem table`. */
 export type Call = `${string}:${string} ${Target}`;
@@ -31,6 +34,7 @@ const REQUESTS: Readonly<Record<string, readonly Call[]>> = {
   PutObjectCommand: ["s3:PutObject values"],
   GetQueueAttributesCommand: ["sqs:GetQueueAttributes queue"],
   SendMessageBatchCommand: ["sqs:SendMessage queue"],
+  PutSecretValueCommand: ["secretsmanager:PutSecretValue key"],
   // Of Powertools; it makes the request by itself.
   SecretsProvider: ["secretsmanager:GetSecretValue secret"],
 };

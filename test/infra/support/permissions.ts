@@ -109,8 +109,13 @@ function resourcesFor(template: Template, environment: Program["environment"], t
       return Object.values(environment).flatMap((of) => queuesIn(template, of));
     case "secret": {
       const secret = /^secret:(.*)$/.exec(String(environment.NATS_CREDENTIALS ?? ""))?.[1];
-      return secret === undefined ? [] : [SECRET + secret];
+      return [
+        ...(secret === undefined ? [] : [SECRET + secret]),
+        ...resourcesFor(template, environment, "key"),
+      ];
     }
+    case "key":
+      return environment.SIGNING_KEY_SECRET === undefined ? [] : [named(environment.SIGNING_KEY_SECRET)];
     default:
       throw new Error(`a call on a ${target}`);
   }

@@ -35,7 +35,9 @@ const put = z.object({ Item: key.catchall(z.unknown()) });
 const update = z.object({ Key: key, UpdateExpression: z.string() });
 const checked = update.partial({ UpdateExpression: true });
 const transaction = z.object({
-  TransactItems: z.array(z.object({ Update: update.optional(), ConditionCheck: checked.optional() })),
+  TransactItems: z.array(
+    z.object({ Put: put.optional(), Update: update.optional(), ConditionCheck: checked.optional() }),
+  ),
 });
 
 function dynamoWrite(operation: string | undefined, body: Buffer): Write | undefined {
@@ -49,6 +51,7 @@ function dynamoWrite(operation: string | undefined, body: Buffer): Write | undef
   }
   if (operation === "TransactWriteItems") {
     const { TransactItems } = transaction.parse(JSON.parse(body.toString()));
+    if (TransactItems.some(({ Put }) => Put?.Item.pk.S === CARDS)) return cardsWrite(operation);
     const heads = TransactItems.flatMap((part) => part.Update ?? part.ConditionCheck ?? []);
     const head = heads.find(({ Key }) => Key.sk.S === "head");
     return head && headWrite(operation, head);
@@ -58,8 +61,15 @@ function dynamoWrite(operation: string | undefined, body: Buffer): Write | undef
     : undefined;
 }
 
+/** The partition of what is noted of our cards. */
+const CARDS = "cards";
+
+function cardsWrite(operation: string): Write {
+  return { kind: `dynamodb ${operation} cards`, tasks: [], acks: [] };
+}
+
 function headWrite(operation: string, { Key, UpdateExpression }: z.infer<typeof checked>): Write {
-  if (Key.pk.S === "cards") return { kind: `dynamodb ${operation} cards`, tasks: [], acks: [] };
+  if (Key.pk.S === CARDS) return cardsWrite(operation);
   const change = UpdateExpression === undefined ? "check" : changeOf(UpdateExpression);
   const write = { kind: `dynamodb ${operation} ${change}`, tasks: [Key.pk.S], acks: [] };
   return change === "claim" ? { ...write, claims: Key.pk.S } : write;

@@ -120,7 +120,14 @@ export class Bench {
 
   #deps() {
     const { link, client: sqs } = this;
-    return { link, sqs, telemetry: quiet, timing: TIMING, cards: () => [], settings: this.settings() };
+    return {
+      link,
+      sqs,
+      telemetry: quiet,
+      timing: TIMING,
+      instance: "sluice-acme",
+      settings: this.settings(),
+    };
   }
 
   /** What is in one of the test's queues. */

@@ -1,0 +1,115 @@
+import type { Peer } from "../../../shared/cards/peers.ts";
+import type { RemoteConfig } from "../../../shared/config/remotes.ts";
+import { readRemoteCredentials } from "../../../shared/remotes/credentials.ts";
+import { cleanLine, durationText } from "../../text.ts";
+import { type Finding, ok, warning, wrong } from "../finding.ts";
+import type { SecretLook } from "../secrets.ts";
+
+/** Each is looked after every minute; so long without it nobody does so. */
+const PROBE_OVERDUE_MS = 5 * 60_000;
+/** A card is asked for every ten minutes, or kept for an hour by its own word (docs/remotes.md). */
+const CARD_OVERDUE_MS = 2 * 3_600_000;
+const SEE_LOG = "see what the function cards logs, and that it may reach it (outbound.allow)";
+
+/** What is asked about a remote agent's credentials; what they are is never told. */
+export interface CredentialLook {
+  /** Whether functions in AWS are to read them. */
+  readonly deployed: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  readonly file: (path: string) => Promise<string>;
+  readonly secret: SecretLook;
+}
+
+/**
+ * Whether the credentials of a remote agent are set: a function that has none of them does not start.
+ *
+ * @throws whatever Secrets Manager does
+ */
+export async function credentialFinding(remote: RemoteConfig, look: CredentialLook): Promise<Finding> {
+  const part = `credentials of ${remote.name}`;
+  const { credentials } = remote.auth ?? {};
+  if (credentials === undefined) return ok(part, "none are needed");
+  if (credentials.startsWith("secret:")) return secretFinding(part, credentials, look.secret);
+  if (look.deployed)
+    return wrong(
+      part,
+      `${credentials} is of this machine: functions in the cloud have no such thing`,
+      "put it into Secrets Manager, and name it secret:NAME",
+    );
+  return ownFinding(part, remote, look);
+}
+
+async function secretFinding(part: string, credentials: string, look: SecretLook): Promise<Finding> {
+  const set = await look(credentials.slice("secret:".length));
+  if (set) return ok(part, `${credentials} is set`);
+  const says = `${credentials} ${set === undefined ? "does not exist" : "has no value"}`;
+  return wrong(part, says, "set it in Secrets Manager: without it no function that needs it starts");
+}
+
+/** The variables are those of this command; the host may have others. */
+async function ownFinding(part: string, remote: RemoteConfig, look: CredentialLook): Promise<Finding> {
+  const { credentials = "" } = remote.auth ?? {};
+  const { env, file } = look;
+  const isVariable = credentials.startsWith("env:");
+  try {
+    await readRemoteCredentials([remote], { env, file, secret: async () => "" });
+    return ok(part, `${credentials} is set`);
+  } catch {
+    const says = `${credentials} is empty or not there`;
+    return isVariable
+      ? warning(part, `${says}, as this command has it`, "see that `npm start` is given it")
+      : wrong(part, says, "put the credentials there, in a file that only you may read");
+  }
+}
+
+/** How it stands with a remote agent, by its last refresh and the last look after it. */
+export function remoteFindings(peer: Peer, now: number): Finding[] {
+  const { id, status, failing, health, lastSeen, notes } = peer;
+  const part = `remote ${id}`;
+  const ago = (at: number) => `${durationText(Math.max(0, now - at))} ago`;
+  const findings: Finding[] = [];
+  if (failing?.offeredKey !== undefined)
+    findings.push(
+      warning(
+        part,
+        `another key has signed its card: ${cleanLine(failing.offeredKey, 200)}; the last good card is kept`,
+        `ask its owner whether that is theirs, and then ./sluice peers accept ${id}`,
+      ),
+    );
+  else if (failing !== undefined)
+    findings.push(
+      warning(
+        part,
+        `its card could not be had ${failing.failures} ${failing.failures === 1 ? "time" : "times"} in a row: ${cleanLine(failing.reason ?? "no reason is known", 300)}${lastSeen === undefined ? "" : `; that of ${ago(lastSeen)} is kept`}`,
+        SEE_LOG,
+      ),
+    );
+  else if (status.state === "unseen")
+    findings.push(
+      warning(part, "its card was not asked for yet", "wait a minute, or ./sluice peers refresh"),
+    );
+  else if (lastSeen !== undefined && now - lastSeen > CARD_OVERDUE_MS)
+    findings.push(warning(part, `its card was asked for last ${ago(lastSeen)}`, SEE_LOG));
+  if (health !== undefined && !health.reachable)
+    findings.push(
+      warning(
+        part,
+        `did not answer ${ago(health.at)}: ${cleanLine(health.error ?? "no reason is known", 300)}`,
+        SEE_LOG,
+      ),
+    );
+  else if (health !== undefined && now - health.at > PROBE_OVERDUE_MS)
+    findings.push(warning(part, `was looked after last ${ago(health.at)}`, SEE_LOG));
+  if (peer.supported === false)
+    findings.push(
+      warning(
+        part,
+        "it speaks no A2A 0.3 or 1.0 over JSON-RPC or HTTP",
+        "see what its card lists, and update it",
+      ),
+    );
+  if (findings.length > 0) return findings;
+  const card = lastSeen === undefined ? "" : `, its card of ${ago(lastSeen)}`;
+  const left = notes.length === 0 ? "" : `, ${notes.length} of its entries left out`;
+  return [ok(part, `answers${card}${left}`)];
+}
