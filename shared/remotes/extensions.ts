@@ -2,12 +2,29 @@ import { given, optional } from "../wire/reading.ts";
 import * as z from "../zod.ts";
 
 /**
- * The extensions of a card that we know, with their parameters as typed values. What is not as expected is left out, one
- * entry at a time, and noted: a card is no worse for a slip in one of its entries (docs/remotes.md, extensions).
+ * The extensions of a card that we know, with their parameters as typed values. What is not as expected is noted, one entry
+ * at a time: a card is no worse for a slip in one of its entries. A skill of which something is said that cannot be read
+ * is held as if the strictest had been said of it (docs/remotes.md, extensions).
  */
 
 /** Where the URIs of the extensions begin; the second is what they were called before. */
 const BASES = ["https://proto-labs.ai/a2a/ext/", "https://protolabs.ai/a2a/ext/"];
+
+const KNOWN = [
+  "hitl-mode-v1",
+  "blast-v1",
+  "cost-v1",
+  "confidence-v1",
+  "tool-call-v1",
+  "worldstate-delta-v1",
+  "effect-domain-v1",
+  "trace-v1",
+];
+
+/** Whether an extension is one that we know. */
+export function isKnownExtension(uri: string): boolean {
+  return KNOWN.includes(nameOf(uri) ?? "");
+}
 
 /** How much a skill can do without asking, the least first. */
 export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compound"] as const;
@@ -83,15 +100,17 @@ export function readExtensions(declared: readonly DeclaredExtension[]): {
   const notes: string[] = [];
   const names = declared.map(({ uri }) => nameOf(uri));
   const has = (...known: string[]) => names.some((name) => name !== undefined && known.includes(name));
-  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>) =>
+  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>, unread: T) =>
     declared.flatMap(({ params }, at) =>
-      names[at] === name ? readEntries(params, schema(), `extensions[${at}] (${name})`, notes) : [],
+      names[at] === name
+        ? readEntries(params, { schema: schema(), unread, place: `extensions[${at}] (${name})`, notes })
+        : [],
     );
   const extensions = {
     uris: [...new Set(declared.map(({ uri }) => uri))],
     required: [...new Set(declared.filter(({ required }) => required).map(({ uri }) => uri))],
-    hitl: firstOfEach(entries("hitl-mode-v1", hitlEntry), "hitl-mode-v1", notes),
-    blast: firstOfEach(entries("blast-v1", blastEntry), "blast-v1", notes),
+    hitl: firstOfEach(entries("hitl-mode-v1", hitlEntry, { mode: "gated" }), "hitl-mode-v1", notes),
+    blast: firstOfEach(entries("blast-v1", blastEntry, { radius: "public" }), "blast-v1", notes),
     cost: has("cost-v1"),
     confidence: has("confidence-v1"),
     toolCall: has("tool-call-v1"),
@@ -111,11 +130,10 @@ const bySkill = z.whenUsed(() => z.object({ skills: z.record(z.string(), z.unkno
 /** More skills than a card may have are not looked at. */
 const MOST_ENTRIES = 256;
 
+/** @param of.unread what an entry counts as that cannot be read */
 function readEntries<T extends object>(
   params: unknown,
-  schema: z.ZodMiniType<T>,
-  place: string,
-  notes: string[],
+  { schema, unread, place, notes }: { schema: z.ZodMiniType<T>; unread: T; place: string; notes: string[] },
 ): (T & { readonly skill: string })[] {
   const parsed = bySkill().safeParse(params);
   if (!parsed.success) {
@@ -125,12 +143,17 @@ function readEntries<T extends object>(
   const all = Object.entries(parsed.data.skills);
   if (all.length > MOST_ENTRIES) notes.push(`${place}: expected at most ${MOST_ENTRIES} skills`);
   return all.slice(0, MOST_ENTRIES).flatMap(([skill, value], at) => {
-    const entry = skill.length > 0 && skill.length <= 128 ? schema.safeParse(value) : undefined;
-    if (entry?.success) return [given({ ...entry.data, skill })];
     // The skill's name is the other side's text, and so is told by its number.
-    const field = entry?.error.issues[0]?.path.join(".") ?? "name";
-    notes.push(`${place}: entry ${at + 1} is left out: its ${field || "value"} is not as expected`);
-    return [];
+    const entry = `${place}: entry ${at + 1}`;
+    if (skill.length === 0 || skill.length > 128) {
+      notes.push(`${entry} is left out: its name is not as expected`);
+      return [];
+    }
+    const read = schema.safeParse(value);
+    if (read.success) return [given({ ...read.data, skill })];
+    const field = read.error.issues[0]?.path.join(".") || "value";
+    notes.push(`${entry} counts as ${Object.values(unread).join()}: its ${field} is not as expected`);
+    return [given({ ...unread, skill })];
   });
 }
 

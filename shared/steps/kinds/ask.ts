@@ -53,10 +53,10 @@ export function approveStep(
     return { kind: "error", error: { name: "ApprovalDenied", message } };
   };
   const state = "TASK_STATE_AUTH_REQUIRED";
-  const question = questionOf(id, prompt, timeout);
-  const name = onTimeout === "deny" ? "ApprovalDenied" : question.unanswered.name;
-  const unanswered = { ...question.unanswered, name };
-  return questionStep(engine, id, { kind: "approve", state, read, ...question, unanswered });
+  const { unanswered: late, ...question } = questionOf(id, prompt, timeout);
+  const unanswered = onTimeout === "deny" ? { ...late, name: "ApprovalDenied" } : late;
+  const silence = onTimeout === "approve" ? "approves" : "fails";
+  return questionStep(engine, id, { kind: "approve", state, read, ...question, unanswered, silence });
 }
 
 function questionOf(
