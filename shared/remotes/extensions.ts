@@ -100,7 +100,7 @@ export function readExtensions(declared: readonly DeclaredExtension[]): {
   const notes: string[] = [];
   const names = declared.map(({ uri }) => nameOf(uri));
   const has = (...known: string[]) => names.some((name) => name !== undefined && known.includes(name));
-  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>, unread: T) =>
+  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>, unread: Unread) =>
     declared.flatMap(({ params }, at) =>
       names[at] === name
         ? readEntries(params, { schema: schema(), unread, place: `extensions[${at}] (${name})`, notes })
@@ -130,11 +130,14 @@ const bySkill = z.whenUsed(() => z.object({ skills: z.record(z.string(), z.unkno
 /** More skills than a card may have are not looked at. */
 const MOST_ENTRIES = 256;
 
-/** @param of.unread what an entry counts as that cannot be read */
+/** What an entry counts as that cannot be read. */
+type Unread = Readonly<Record<string, string>>;
+
 function readEntries<T extends object>(
   params: unknown,
-  { schema, unread, place, notes }: { schema: z.ZodMiniType<T>; unread: T; place: string; notes: string[] },
+  of: { schema: z.ZodMiniType<T>; unread: Unread; place: string; notes: string[] },
 ): (T & { readonly skill: string })[] {
+  const { schema, unread, place, notes } = of;
   const parsed = bySkill().safeParse(params);
   if (!parsed.success) {
     notes.push(`${place}: expected params with skills`);
@@ -153,7 +156,7 @@ function readEntries<T extends object>(
     if (read.success) return [given({ ...read.data, skill })];
     const field = read.error.issues[0]?.path.join(".") || "value";
     notes.push(`${entry} counts as ${Object.values(unread).join()}: its ${field} is not as expected`);
-    return [given({ ...unread, skill })];
+    return [given({ ...schema.parse(unread), skill })];
   });
 }
 
