@@ -10,22 +10,6 @@ import * as z from "../zod.ts";
 /** Where the URIs of the extensions begin; the second is what they were called before. */
 const BASES = ["https://proto-labs.ai/a2a/ext/", "https://protolabs.ai/a2a/ext/"];
 
-const KNOWN = [
-  "hitl-mode-v1",
-  "blast-v1",
-  "cost-v1",
-  "confidence-v1",
-  "tool-call-v1",
-  "worldstate-delta-v1",
-  "effect-domain-v1",
-  "trace-v1",
-];
-
-/** Whether an extension is one that we know. */
-export function isKnownExtension(uri: string): boolean {
-  return KNOWN.includes(nameOf(uri) ?? "");
-}
-
 /** How much a skill can do without asking, the least first. */
 export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compound"] as const;
 /** How far what a skill does reaches, the least first. */

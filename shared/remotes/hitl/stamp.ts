@@ -1,4 +1,4 @@
-import { type CardExtensions, isKnownExtension } from "../extensions.ts";
+import type { CardExtensions } from "../extensions.ts";
 import type { Holding } from "./mode.ts";
 
 /** What a card must declare for a value to be asked of its agent. */
@@ -21,9 +21,4 @@ export function stampOf(
     ...(card?.confidence === true && { "x-confidence-skill": skill }),
     ...(card?.worldstateDelta === true && { "x-effect-domain-skill": skill }),
   };
-}
-
-/** The extensions to be named in `A2A-Extensions` (A2A 1.0 §3.2.6): those of the card that we know. */
-export function activated({ uris }: Pick<CardExtensions, "uris">): string[] {
-  return uris.filter(isKnownExtension);
 }
