@@ -73,6 +73,8 @@ export interface ApproveOptions {
    * silent who was not asked.
    */
   readonly onTimeout?: "approve" | "deny" | "throw";
+  /** Whose answer counts: the requester's unless it is said, or only that of the operator (`sluice approve`). */
+  readonly by?: "requester" | "operator";
 }
 
 /** A piece of a message to another agent: as a handler makes it, or as it has got it. */

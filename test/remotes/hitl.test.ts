@@ -270,6 +270,20 @@ describe("a task is held before anything is sent", () => {
     }
   });
 
+  test("a reviewer that is the operator is not the requester", async () => {
+    for (const [mode, rule] of [
+      ["gated", /unless the operator approves\./],
+      ["veto", /unless the operator denies it, or you cancel the task\./],
+    ] as const) {
+      const { task, sent } = await start({ mode, reviewer: "operator" });
+      await task.untilWaiting();
+      assert.match(task.question?.prompt ?? "", rule);
+      await task.approve();
+      assert.match(task.events.at(-1)?.content ?? "", /^only the operator may approve this\n\n/);
+      assert.deepEqual(sent, []);
+    }
+  });
+
   test("what is shown is bounded", async () => {
     const { task } = await start({ mode: "gated", what: "x".repeat(2_001) });
     await task.untilWaiting();

@@ -37,17 +37,15 @@ export async function hold(step: Step, about: About): Promise<void> {
   if (mode === "autonomous" || (checkpoint > 1 && mode !== "compound")) return;
   const name = `hold ${checkpoint}`;
   if (mode === "notification") return await notify(step, name, about);
-  const { vetoTtlMs = VETO_TTL_MS, approvalMs = APPROVAL_MS } = about;
-  if (mode === "veto")
-    return await step.approve(name, promptOf(about, vetoText(vetoTtlMs)), {
-      timeout: vetoTtlMs,
-      onTimeout: "approve",
-    });
+  const { vetoTtlMs = VETO_TTL_MS, approvalMs = APPROVAL_MS, reviewer: by } = about;
+  if (mode === "veto") {
+    const options = { timeout: vetoTtlMs, onTimeout: "approve", by } as const;
+    return await step.approve(name, promptOf(about, vetoText(vetoTtlMs, by)), options);
+  }
+  const who = by === "operator" ? "the operator approves" : "you approve";
   const which = mode === "compound" ? ` (checkpoint ${checkpoint})` : "";
-  await step.approve(name, promptOf(about, `It is not sent unless you approve${which}.`), {
-    timeout: approvalMs,
-    onTimeout: "deny",
-  });
+  const options = { timeout: approvalMs, onTimeout: "deny", by } as const;
+  await step.approve(name, promptOf(about, `It is not sent unless ${who}${which}.`), options);
 }
 
 /** A text about the progress may be lost to a newer one; one that goes with a step that is stored is not. */
@@ -58,8 +56,9 @@ async function notify(step: Step, name: string, { remote, skill, mode, radius }:
   await step.sleep(name, 0);
 }
 
-function vetoText(ms: number): string {
-  return `It is sent in ${Math.round(ms / 100) / 10} s unless you deny it or cancel the task.`;
+function vetoText(ms: number, by: Holding["reviewer"]): string {
+  const who = by === "operator" ? "the operator denies it, or you" : "you deny it or";
+  return `It is sent in ${Math.round(ms / 100) / 10} s unless ${who} cancel the task.`;
 }
 
 /** A skill's name may be the remote's own word: it is quoted. */

@@ -42,7 +42,7 @@ export function approveStep(
   engine: Engine,
   id: string,
   prompt: string,
-  { timeout, onTimeout = "throw" }: ApproveOptions = {},
+  { timeout, onTimeout = "throw", by }: ApproveOptions = {},
 ): Promise<Done> {
   const read = async (text: string): Promise<Read> => {
     const answer = approval.safeParse(fromJson(text));
@@ -56,7 +56,8 @@ export function approveStep(
   const { unanswered: late, ...question } = questionOf(id, prompt, timeout);
   const unanswered = onTimeout === "deny" ? { ...late, name: "ApprovalDenied" } : late;
   const silence = onTimeout === "approve" ? "approves" : "fails";
-  return questionStep(engine, id, { kind: "approve", state, read, ...question, unanswered, silence });
+  const asks = { kind: "approve", state, read, ...question, unanswered, silence } as const;
+  return questionStep(engine, id, by === "operator" ? { ...asks, by } : asks);
 }
 
 function questionOf(

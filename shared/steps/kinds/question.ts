@@ -34,6 +34,8 @@ export interface Question {
    * until then it waits without end: who was not asked has not been silent.
    */
   readonly silence?: "approves" | "fails";
+  /** Whose answer alone counts; the requester's unless it is said. */
+  readonly by?: "operator";
 }
 
 /**
@@ -74,7 +76,7 @@ async function answered(engine: Engine, id: string, question: Question): Promise
 async function ask(
   engine: Engine,
   id: string,
-  { kind, state, prompt, timeoutMs, silence }: Question,
+  { kind, state, prompt, timeoutMs, silence, by }: Question,
   again: { readonly until?: number | undefined; readonly reason?: string },
 ): Promise<void> {
   const { view, asked, lot, writer } = engine;
@@ -93,7 +95,7 @@ async function ask(
   const content = again.reason === undefined ? prompt : `${errorMessage(again.reason)}\n\n${prompt}`;
   await durable(
     writer.add({
-      open: { name: id, kind, until },
+      open: { name: id, kind, until, ...(by && { by }) },
       asks: true,
       events: [{ kind: "status", state, content }],
     }),
@@ -110,16 +112,16 @@ function endOf({ clock, lifeEnd }: Engine, timeoutMs: number): number {
 async function beginWindow(
   engine: Engine,
   id: string,
-  { kind, timeoutMs }: Question,
-  { asked }: Waiting,
+  { timeoutMs }: Question,
+  { since: _, ...open }: Waiting,
 ): Promise<void> {
   const { view, clock, lot, writer } = engine;
   if (!(await engine.published())) return await lot.park({ until: clock.now(), elsewhere: true });
   await engine.still();
   await durable(
     writer.add({
-      open: { name: id, kind, until: endOf(engine, timeoutMs), ...(asked !== undefined && { asked }) },
-      unless: () => view.answers.has(id) || view.open.get(id)?.asked !== asked,
+      open: { ...open, until: endOf(engine, timeoutMs) },
+      unless: () => view.answers.has(id) || view.open.get(id)?.asked !== open.asked,
     }),
   );
 }
