@@ -75,7 +75,8 @@ function hostable(all: readonly CardSkill[]): HostedSkills {
 }
 
 function problemOf(id: string): string | undefined {
-  if (id.includes("/") || skillSlug(id) === null) return "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -, a letter or digit first";
+  if (id.includes("/") || skillSlug(id) === null)
+    return "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -, a letter or digit first";
   const blanked = blankedIn(id);
   return blanked === undefined ? undefined : `peers blank ${blanked} in cards`;
 }
