@@ -22,7 +22,7 @@ const KNOWN_MS = 60_000;
 export interface FrontHost {
   readonly deployment: Pick<DeploymentConfig, "remotes" | "outbound">;
   readonly access: Pick<TableAccess, "client" | "table">;
-  readonly telemetry: Pick<Telemetry, "warn" | "count">;
+  readonly telemetry: Pick<Telemetry, "info" | "warn" | "count">;
   readonly timing: Pick<Timing, "scale">;
   readonly now: () => number;
 }
