@@ -9,6 +9,8 @@ const MAX_SAYS = 500;
 
 /** What shows that an agent fails, rather than that it has refused us or our request. */
 const BAD: ReadonlySet<RemoteErrorCode> = new Set(["unreachable", "lost", "timeout", "failed", "protocol"]);
+/** After which nobody knows whether a message was taken: any other answer says that it was not. */
+const UNSURE: ReadonlySet<RemoteErrorCode> = new Set(["lost", "timeout", "failed", "protocol", "too_large"]);
 /** What shows nothing of it: nothing was asked, or it wants to be asked later. */
 const NONE: ReadonlySet<RemoteErrorCode> = new Set(["not_allowed", "overloaded"]);
 
@@ -20,8 +22,7 @@ export function endOf(error: unknown): CallEnd {
 }
 
 /**
- * What an exchange that failed comes to. Of a message that the agent may have seen it is not sure what became of it: only
- * one that turns it away by its load (429, 503) has not taken it.
+ * What an exchange that failed comes to.
  *
  * @param of.begun whether it came to the exchange at all; what fails before, such as the table, may go better later
  * @param of.unsure whether an earlier message is not accounted for
@@ -40,7 +41,7 @@ export function troubleOf(
     return {
       reason: `${message}${told}`,
       again: retryable,
-      unsure: unsure || (error.sent && code !== "overloaded"),
+      unsure: unsure || (error.sent && UNSURE.has(code)),
       ...(retryAfterMs !== undefined && { waitMs: retryAfterMs }),
     };
   }
