@@ -21,6 +21,8 @@ export function deploymentOf(
     readonly settings: unknown;
     readonly policy: object;
     readonly neighbours: readonly string[];
+    /** The agent is a remote one. */
+    readonly remote?: boolean;
   },
 ): DeploymentConfig {
   const { id, description, version } = agent;
@@ -52,7 +54,15 @@ export function deploymentOf(
   return parseDeployment({
     deployment,
     agents: [
-      { ...hosted(id), description, version, skills, policy, settings: of.settings },
+      {
+        ...hosted(id),
+        description,
+        version,
+        skills,
+        policy,
+        settings: of.settings,
+        ...(of.remote && { remote: "remote" }),
+      },
       ...of.neighbours.map(hosted),
     ],
   });

@@ -57,7 +57,12 @@ export class Simulation {
   #deployment: DeploymentConfig;
   #policy: object;
   /** What no version of the agent changes. */
-  readonly #around: { readonly deployment: string; readonly neighbours: readonly string[] };
+  readonly #around: {
+    readonly deployment: string;
+    readonly neighbours: readonly string[];
+    readonly remote: boolean;
+  };
+  readonly #tellRemote: Trouble["tellRemote"];
   readonly #telemetry: Telemetry;
   readonly #workers = new Workers();
   readonly #backlog = new Backlog();
@@ -76,7 +81,7 @@ export class Simulation {
   constructor(agent: Agent, options: SimulationOptions = {}) {
     const { settings = {}, policy = {}, startsAt, patienceMs = PATIENCE_MS } = options;
     const { deployment = TEST_DEPLOYMENT, neighbours = [] } = options;
-    const { fate = () => undefined, skewMs = {}, copies = () => [0] } = options;
+    const { fate = () => undefined, skewMs = {}, copies = () => [0], tellRemote } = options;
     this.#agent = agent;
     this.#patienceMs = patienceMs;
     this.#skewMs = skewMs;
@@ -85,9 +90,10 @@ export class Simulation {
       this.#writes++;
       return fate(write);
     };
-    this.#deployment = deploymentOf(agent, { settings, policy, deployment, neighbours });
+    this.#tellRemote = tellRemote;
+    this.#around = { deployment, neighbours, remote: tellRemote !== undefined };
+    this.#deployment = deploymentOf(agent, { settings, policy, ...this.#around });
     this.#policy = policy;
-    this.#around = { deployment, neighbours };
     this.runtime = `${deployment}-${agent.id}`;
     this.clock = new SimulatedClock(startsAt?.getTime() ?? START);
     this.publisher = recordingPublisher({ values: this.values, now: this.clock.now });
@@ -266,7 +272,8 @@ export class Simulation {
     const process = this.#process("work");
     const endsAt = process.clock.now() + INVOCATION_MS;
     const forget = this.clock.timer(INVOCATION_MS, () => process.kill());
-    const deps = { ...this.#common(process), ...this.#parts(process) };
+    const tellRemote = this.#tellRemote;
+    const deps = { ...this.#common(process), ...this.#parts(process), tellRemote };
     await this.#workers
       .run(process, deps, { agent: this.#agent, hint, endsAt })
       .catch((error: unknown) => this.#failures.push(error));

@@ -1,5 +1,6 @@
 import { delaySeconds } from "../../shared/config/timing.ts";
 import { cancelChildren } from "../../shared/events/cancel-children.ts";
+import { bidFarewell } from "../../shared/events/farewell.ts";
 import { TaskEnded } from "../../shared/events/journal.ts";
 import type { Run } from "../../shared/steps/run.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
@@ -29,12 +30,13 @@ export async function end(
   if (claim.journal.unpublished.length === 0) tellResult(telemetry, claim.head, claim.deps.clock.now());
 }
 
-/** What cannot be published now, or cancelled, stays due, and `sweep` does it. */
+/** What cannot be published now, or cancelled, or told a remote agent, stays due, and `sweep` sees to it. */
 export async function publishEnd(claim: Claim, { state }: NonNullable<Entry["end"]>): Promise<void> {
   const { outlet, deps, head, view, journal } = claim;
   if (!(await outlet.drain())) return;
   try {
     await cancelChildren(deps, head, view);
+    if (!(await bidFarewell(deps, head, view, deps.clock.now()))) return;
   } catch (error) {
     deps.telemetry.warn("what the task has handed on is not cancelled yet", {
       ...claim.fields(),

@@ -60,6 +60,7 @@ const hosted = z.whenUsed(
           description: text,
           version: text,
           skills: z.array(z.strictObject({ slug, name: text, description: text, tags: texts })),
+          remote: z.optional(text),
           policy: bundledPolicy(),
           settings: z.unknown(),
         }),

@@ -31,6 +31,8 @@ const hostedAgent = z.strictObject({
   description: z.string(),
   version: z.string(),
   skills: z.array(skillInfo).min(1),
+  /** For an agent that is a remote one (docs/remotes.md): that one's name among `remotes`. */
+  remote: z.string().min(1).optional(),
   policy: agentPolicy,
   /** As the operator wrote them: checked at synth by the agent's own schema, which the worker applies again. */
   settings: z.unknown(),

@@ -1,0 +1,19 @@
+/** Speaking with remote agents over A2A (docs/remotes.md, how a remote agent is asked). */
+export { RemoteError, type RemoteErrorCode } from "./errors.ts";
+export { openExchange } from "./exchange.ts";
+export { remoteFetch } from "./remote-fetch.ts";
+export type {
+  Canceled,
+  Exchange,
+  ExchangeLimits,
+  ExchangeOptions,
+  ExchangeTrace,
+  ObservedData,
+  Outgoing,
+  Reply,
+  Rest,
+  Seen,
+  SeenArtifact,
+  SeenMessage,
+  Started,
+} from "./types.ts";

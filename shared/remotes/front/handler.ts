@@ -1,0 +1,75 @@
+import * as z from "zod";
+import type { Outcome, Step } from "../../agents/types.ts";
+import type { Part } from "../../wire/index.ts";
+import { ownPart } from "./artifacts.ts";
+import { Conversation, isSameQuestion } from "./conversation.ts";
+import type { Front, FrontTask } from "./front.ts";
+import { MAX_QUESTION, MAX_STALE_QUESTIONS } from "./limits.ts";
+import { STEPS, TALK } from "./names.ts";
+import { outcomeOf } from "./outcome.ts";
+import { asks, isOver, type Told } from "./told.ts";
+import { words } from "./words.ts";
+
+/**
+ * Does a task by having a remote agent do it (docs/remotes.md, "An agent that is a remote one"): sends it, passes on what comes
+ * of it, and what either side asks of the other. If the task ends in another way than the remote's, the remote is told by
+ * whoever settles it (release.ts).
+ *
+ * @throws RemoteTaskError, ApprovalDenied, ReplyTimeout
+ */
+export async function runFront(task: FrontTask, step: Step, front: Front): Promise<Outcome> {
+  const talk = step.branch(TALK);
+  const progress = (text: string) => {
+    const plain = words(text, MAX_QUESTION);
+    if (plain !== "") step.status(plain);
+  };
+  const conversation = new Conversation({ task, talk, front, progress });
+  try {
+    let told = await conversation.send(task.message.parts);
+    for (let answered: Told | undefined, stale = 0; ; ) {
+      await giveOut(step, told);
+      if (isOver(told)) return outcomeOf(front.remote, told, conversation.gathered);
+      if (!asks(told)) {
+        if (told.says !== undefined) progress(told.says.text);
+        told = await conversation.look();
+      } else if (answered !== undefined && stale < MAX_STALE_QUESTIONS && isSame(told, answered)) {
+        stale++;
+        told = await conversation.look();
+      } else {
+        const asked = told;
+        told = await conversation.reply(await answerTo(talk, front.remote, asked), asked);
+        answered = asked;
+        stale = 0;
+      }
+    }
+  } finally {
+    await conversation.close();
+  }
+}
+
+/** Each piece once, however often the handler is run. */
+async function giveOut(step: Step, { artifacts }: Told): Promise<void> {
+  for (const { as, parts, grows } of artifacts)
+    await step.artifact(as, parts.map(ownPart), { append: grows });
+}
+
+function isSame({ state, says }: Told, answered: Told): boolean {
+  return isSameQuestion({ ...(state !== undefined && { state }), ...(says && { message: says }) }, answered);
+}
+
+/**
+ * Asks our requester what the remote asks.
+ *
+ * @throws ApprovalDenied, ReplyTimeout
+ */
+async function answerTo(talk: Step, remote: string, { state, says }: Told): Promise<readonly Part[]> {
+  const prompt = words(says?.text ?? "", MAX_QUESTION);
+  if (state === "TASK_STATE_AUTH_REQUIRED") {
+    await talk.approve(STEPS.authorization, prompt || `${remote} asks for an authorization.`);
+    return [{ text: "approved" }];
+  }
+  const answer = await talk.ask(STEPS.question, prompt || `${remote} asks for more.`, {
+    schema: z.unknown(),
+  });
+  return [typeof answer === "object" && answer !== null ? { data: answer } : { text: String(answer) }];
+}
