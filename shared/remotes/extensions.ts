@@ -1,5 +1,6 @@
 import { given, optional } from "../wire/reading.ts";
 import * as z from "../zod.ts";
+import { BLAST_RADII, type BlastRadius, HITL_MODES, type HitlMode } from "./hitl/scales.ts";
 
 /**
  * The extensions of a card that we know, with their parameters as typed values. What is not as expected is noted, one entry
@@ -21,11 +22,6 @@ const KNOWN: readonly string[] = [
   "effect-domain-v1",
   "trace-v1",
 ];
-
-/** How much a skill can do without asking, the least first. */
-export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compound"] as const;
-/** How far what a skill does reaches, the least first. */
-export const BLAST_RADII = ["self", "project", "repo", "fleet", "public"] as const;
 
 /** The longest time in which a veto counts: a week. */
 const MAX_VETO_MS = 7 * 86_400_000;
@@ -52,7 +48,7 @@ const blastEntry = z.whenUsed(() => z.object({ radius: z.enum(BLAST_RADII), note
 /** What a card says of who must agree before a skill acts. */
 export interface HitlEntry {
   readonly skill: string;
-  readonly mode: (typeof HITL_MODES)[number];
+  readonly mode: HitlMode;
   /** How long a veto counts, in milliseconds. */
   readonly vetoTtlMs?: number | undefined;
   readonly reviewer?: string | undefined;
@@ -61,7 +57,7 @@ export interface HitlEntry {
 /** What a card says of how far a skill reaches. */
 export interface BlastEntry {
   readonly skill: string;
-  readonly radius: (typeof BLAST_RADII)[number];
+  readonly radius: BlastRadius;
   readonly note?: string | undefined;
 }
 

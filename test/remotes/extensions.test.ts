@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BLAST_RADII, HITL_MODES, readExtensions } from "../../shared/remotes/extensions.ts";
+import { readExtensions } from "../../shared/remotes/extensions.ts";
+import { BLAST_RADII, HITL_MODES } from "../../shared/remotes/hitl/scales.ts";
 
 const BASE = "https://proto-labs.ai/a2a/ext";
 const declared = (name: string, skills?: unknown, base = BASE) => ({

@@ -4,15 +4,15 @@ import fc from "fast-check";
 import { defineAgent, skill } from "sluice";
 import { startTask } from "sluice/testing";
 import * as z from "zod";
-import { BLAST_RADII, HITL_MODES, type HitlEntry, readExtensions } from "../../shared/remotes/extensions.ts";
+import { type HitlEntry, readExtensions } from "../../shared/remotes/extensions.ts";
 import { type About, hold } from "../../shared/remotes/hitl/hold.ts";
+import { effectiveMode, holdingOf, MIN_VETO_TTL_MS } from "../../shared/remotes/hitl/mode.ts";
 import {
+  BLAST_RADII,
   type BlastRadius,
-  effectiveMode,
+  HITL_MODES,
   type HitlMode,
-  holdingOf,
-  MIN_VETO_TTL_MS,
-} from "../../shared/remotes/hitl/mode.ts";
+} from "../../shared/remotes/hitl/scales.ts";
 import { stampOf } from "../../shared/remotes/hitl/stamp.ts";
 
 const BASE = "https://proto-labs.ai/a2a/ext";
@@ -58,7 +58,7 @@ describe("which mode holds", () => {
   });
 
   test("the operator's file makes it stricter, and never less", () => {
-    const says = fc.record({ hitl: modes, radius: radii });
+    const says = fc.record({ mode: modes, radius: radii });
     fc.assert(
       fc.property(modes, radii, fc.array(says, { maxLength: 3 }), (declared, radius, file) => {
         const card = {
@@ -67,8 +67,8 @@ describe("which mode holds", () => {
         };
         const own = holdingOf("a", card);
         const both = holdingOf("a", card, file);
-        for (const { hitl } of file)
-          if (hitl !== undefined) assert.ok(strictness(both.mode) >= strictness(hitl));
+        for (const { mode } of file)
+          if (mode !== undefined) assert.ok(strictness(both.mode) >= strictness(mode));
         const reach = (of: BlastRadius | undefined) => (of === undefined ? -1 : BLAST_RADII.indexOf(of));
         assert.ok(reach(both.radius) >= reach(own.radius));
         // To say that something reaches near, where nobody did, is what lets a card's own word count.

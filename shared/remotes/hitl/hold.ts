@@ -17,6 +17,8 @@ export interface About extends Holding {
   readonly checkpoint?: number;
   /** How long an approval is waited for, in milliseconds; a day unless it is said. */
   readonly approvalMs?: number;
+  /** How much faster than normal the deployment lives: its windows are as much shorter. */
+  readonly scale?: number;
 }
 
 /**
@@ -37,14 +39,14 @@ export async function hold(step: Step, about: About): Promise<void> {
   if (mode === "autonomous" || (checkpoint > 1 && mode !== "compound")) return;
   const name = `hold ${checkpoint}`;
   if (mode === "notification") return await notify(step, name, about);
-  const { vetoTtlMs = VETO_TTL_MS, approvalMs = APPROVAL_MS, reviewer: by } = about;
+  const { vetoTtlMs = VETO_TTL_MS, approvalMs = APPROVAL_MS, scale = 1, reviewer: by } = about;
   if (mode === "veto") {
-    const options = { timeout: vetoTtlMs, onTimeout: "approve", by } as const;
+    const options = { timeout: Math.ceil(vetoTtlMs / scale), onTimeout: "approve", by } as const;
     return await step.approve(name, promptOf(about, vetoText(vetoTtlMs, by)), options);
   }
   const who = by === "operator" ? "the operator approves" : "you approve";
   const which = mode === "compound" ? ` (checkpoint ${checkpoint})` : "";
-  const options = { timeout: approvalMs, onTimeout: "deny", by } as const;
+  const options = { timeout: Math.ceil(approvalMs / scale), onTimeout: "deny", by } as const;
   await step.approve(name, promptOf(about, `It is not sent unless ${who}${which}.`), options);
 }
 

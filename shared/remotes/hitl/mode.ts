@@ -1,8 +1,5 @@
-import { BLAST_RADII, type BlastEntry, HITL_MODES, type HitlEntry } from "../extensions.ts";
-
-/** How much a skill may do without asking, and how far it reaches (docs/hitl.md). */
-export type HitlMode = (typeof HITL_MODES)[number];
-export type BlastRadius = (typeof BLAST_RADII)[number];
+import type { BlastEntry, HitlEntry } from "../extensions.ts";
+import { BLAST_RADII, type BlastRadius, HITL_MODES, type HitlMode } from "./scales.ts";
 
 /** What holds for a skill of a remote agent: computed once for a task, and stored, so that it stays what it was. */
 export interface Holding {
@@ -47,7 +44,7 @@ export function effectiveMode(declared: HitlMode | undefined, radius: BlastRadiu
 
 /** What the operator's file says of a remote, or of one of its skills: the card may be stricter, and not less. */
 export interface OperatorSays {
-  readonly hitl?: HitlMode | undefined;
+  readonly mode?: HitlMode | undefined;
   readonly radius?: BlastRadius | undefined;
 }
 
@@ -60,13 +57,13 @@ export interface OperatorSays {
 export function holdingOf(
   skill: string,
   card: { readonly hitl: readonly HitlEntry[]; readonly blast: readonly BlastEntry[] } | undefined,
-  file: readonly OperatorSays[] = [],
+  file: readonly (OperatorSays | undefined)[] = [],
 ): Holding {
   const entry = card?.hitl.find((of) => of.skill === skill);
   const reach = card?.blast.find((of) => of.skill === skill)?.radius;
-  const radius = file.reduce((so, of) => further(BLAST_RADII, so, of.radius), reach);
+  const radius = file.reduce((so, of) => further(BLAST_RADII, so, of?.radius), reach);
   const own = effectiveMode(entry?.mode, radius);
-  const mode = file.reduce<HitlMode>((so, of) => further(HITL_MODES, so, of.hitl) ?? so, own);
+  const mode = file.reduce<HitlMode>((so, of) => further(HITL_MODES, so, of?.mode) ?? so, own);
   return {
     mode,
     ...(radius !== undefined && { radius }),
