@@ -1,5 +1,5 @@
 import type { Skill } from "../agents/define.ts";
-import { ApprovalDenied, DelegationError, FatalError, ReplyTimeout } from "../agents/errors.ts";
+import { ApprovalDenied, DelegationError, type FatalError, ReplyTimeout } from "../agents/errors.ts";
 import type { Task } from "../agents/types.ts";
 import { type EventDraft, errorMessage } from "../events/drafts.ts";
 import type { Entry, Head } from "../tasks/items.ts";
@@ -65,10 +65,12 @@ function uncaught(head: Head, error: unknown, now: number): Run {
   return failure(head, "internal", thrown(error), now, metricsOf(error));
 }
 
-/** What an error says in numbers; whatever it is, this does not throw. */
+/** What an error says in numbers, such as a FatalError; whatever it is, this does not throw. */
 function metricsOf(error: unknown): FatalError["metrics"] {
   try {
-    return isA(error, FatalError) ? error.metrics : undefined;
+    if (!(error instanceof Error && "metrics" in error)) return undefined;
+    const told = Object.entries(error.metrics ?? {});
+    return Object.fromEntries(told.filter(([, value]) => Number.isFinite(value)));
   } catch {
     return undefined;
   }

@@ -159,14 +159,20 @@ describe("what a task's agent tells", () => {
 
   test("of calls of tools is progress", () => {
     const observing = new Observing();
-    const { toolCalls } = observing.take([tool("1", "started", { args: { path: "a" } })]);
-    const [call] = toolCalls;
-    assert.ok(call);
-    const { text, data } = progressOf(call);
-    assert.equal(text, '"grep": started');
-    assert.deepEqual(JSON.parse(JSON.stringify(data)), {
-      toolCall: { toolCallId: "1", name: "grep", phase: "started", args: { path: "a" } },
+    const told = progressOf(observing.take([tool("1", "started", { args: { path: "a" } }), deltas(DELTA)]));
+    assert.equal(told?.text, '"grep": started');
+    assert.deepEqual(JSON.parse(JSON.stringify(told?.data)), {
+      toolCalls: [{ toolCallId: "1", name: "grep", phase: "started", args: { path: "a" } }],
+      worldstateDeltas: [DELTA],
     });
+    assert.equal(progressOf(observing.take([deltas({ ...DELTA, value: 2 })]))?.text, "1 change of the world");
+    assert.equal(progressOf(observing.take([deltas(DELTA), cost({ costUsd: 1 })])), undefined);
+    const large = Array.from({ length: 20 }, (_, n) =>
+      tool(`large ${n}`, "started", { args: "x".repeat(1_000) }),
+    );
+    const { data } = progressOf(observing.take(large)) ?? { data: {} };
+    assert.ok(Buffer.byteLength(JSON.stringify(data)) <= 12 * 1_024 + 50);
+    assert.match(JSON.stringify(data), /"large 19"/, "the newest are kept");
     // A copy, and a frame that comes too late.
     assert.deepEqual(observing.take([tool("1", "started", { args: { path: "b" } })]).toolCalls, []);
     assert.equal(observing.take([tool("1", "completed")]).toolCalls.length, 1);

@@ -1,6 +1,7 @@
 import type { Step } from "../../agents/types.ts";
 import type { Part } from "../../wire/index.ts";
 import type { Exchange, Outgoing, Seen, Started } from "../exchange/index.ts";
+import type { Holding } from "../hitl/mode.ts";
 import { Gathered } from "./artifacts.ts";
 import type { Front, FrontTask } from "./front.ts";
 import {
@@ -21,6 +22,8 @@ import { troubleOf } from "./trouble.ts";
 /** The remote, or the way to it, has failed the task. Uncaught it ends ours as `internal`, in these words. */
 export class RemoteTaskError extends Error {
   override readonly name = "RemoteTaskError";
+  /** What the remote has told of the task's cost and its course, for the result. */
+  metrics?: Readonly<Record<string, number>>;
 }
 
 const NOTHING: Told = { artifacts: [], observed: [] };
@@ -44,17 +47,26 @@ export class Conversation {
   readonly #front: Front;
   /** Told of each text about the progress while a stream is read. */
   readonly #progress: (text: string) => void;
+  readonly #held: Holding;
   #told: Told = NOTHING;
   #live: Live | undefined;
   #sent = 0;
   #pauses = 0;
   #failedLooks = 0;
 
-  constructor(of: { task: FrontTask; talk: Step; front: Front; progress: (text: string) => void }) {
+  /** @param of.held how what is sent is held before; the remote is told */
+  constructor(of: {
+    task: FrontTask;
+    talk: Step;
+    front: Front;
+    held: Holding;
+    progress: (text: string) => void;
+  }) {
     this.#task = of.task;
     this.#talk = of.talk;
     this.#front = of.front;
     this.#progress = of.progress;
+    this.#held = of.held;
   }
 
   /** Sends the task. @throws RemoteTaskError */
@@ -125,7 +137,7 @@ export class Conversation {
     // The same whenever it is sent, and of this task alone; until the remote calls the conversation something, we do.
     const messageId = `${id}-${++this.#sent}`;
     const contextId = this.#told.contextId ?? this.#task.contextId ?? id;
-    return { messageId, contextId, skill, parts };
+    return { messageId, contextId, skill, parts, held: this.#held };
   }
 
   /**

@@ -108,10 +108,32 @@ export class Observing {
   }
 }
 
-/** What a requester is told of a call of a tool: the words and the data of a progress text. */
-export function progressOf(call: ToolCall): {
-  readonly text: string;
-  readonly data: { readonly toolCall: ToolCall };
-} {
-  return { text: `${JSON.stringify(call.name)}: ${call.phase}`, data: { toolCall: call } };
+/** As much as goes with a progress text, in bytes as JSON; one has room for more (docs/limits.md). */
+const MAX_NEWS_BYTES = 12 * 1024;
+
+/** What a requester is told of the news: the words and the data of a progress text; nothing, where there are none. */
+export function progressOf({ toolCalls, deltas }: News): { text: string; data: object } | undefined {
+  const last = toolCalls.at(-1);
+  if (last === undefined && deltas.length === 0) return undefined;
+  const text =
+    last === undefined
+      ? `${deltas.length} ${deltas.length === 1 ? "change" : "changes"} of the world`
+      : `${JSON.stringify(last.name)}: ${last.phase}`;
+  const calls = newest(toolCalls);
+  const changes = newest(deltas);
+  const data = {
+    ...(calls.length > 0 && { toolCalls: calls }),
+    ...(changes.length > 0 && { worldstateDeltas: changes }),
+  };
+  return { text, data };
+}
+
+/** As many of the last as there is room for. */
+function newest<T>(all: readonly T[]): readonly T[] {
+  let bytes = 0;
+  const beyond = all.findLastIndex((of) => {
+    bytes += Buffer.byteLength(JSON.stringify(of)) + 1;
+    return bytes > MAX_NEWS_BYTES / 2;
+  });
+  return all.slice(beyond + 1);
 }
