@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { MAX_OBSERVED, Observing, progressOf } from "../../shared/remotes/observed/observing.ts";
-import { resultOf } from "../../shared/remotes/observed/result.ts";
 import { MAX_COST_USD, MAX_DELTAS, readObserved } from "../../shared/remotes/observed/values.ts";
 import { tellFigures } from "../../shared/telemetry/figures.ts";
 
@@ -197,13 +196,6 @@ describe("what a task's agent tells", () => {
       ]);
     assert.equal(wrong.notes.length, 20);
   });
-});
-
-test("for the choice among agents it says whether the task went well, and what it has cost", () => {
-  assert.deepEqual(resultOf(true, { cost_usd: 0.5 }), { good: true, costUsd: 0.5 });
-  assert.deepEqual(resultOf(true), { good: true });
-  assert.deepEqual(resultOf(true, { success: 0 }), { good: false });
-  assert.deepEqual(resultOf(false, { success: 1 }), { good: false });
 });
 
 test("what a result says is counted by agent, and told where it has ended", () => {
