@@ -2,12 +2,12 @@ import * as z from "zod";
 import type { Outcome, Step } from "../../agents/types.ts";
 import type { Part } from "../../wire/index.ts";
 import { ownPart } from "./artifacts.ts";
-import { Conversation, isSameQuestion } from "./conversation.ts";
+import { Conversation } from "./conversation.ts";
 import type { Front, FrontTask } from "./front.ts";
 import { MAX_QUESTION, MAX_STALE_QUESTIONS } from "./limits.ts";
 import { STEPS, TALK } from "./names.ts";
 import { outcomeOf } from "./outcome.ts";
-import { asks, isOver, type Told } from "./told.ts";
+import { asks, isOver, isSameQuestion, type Told } from "./told.ts";
 import { words } from "./words.ts";
 
 /**
@@ -28,7 +28,7 @@ export async function runFront(task: FrontTask, step: Step, front: Front): Promi
     let told = await conversation.send(task.message.parts);
     for (let answered: Told | undefined, stale = 0; ; ) {
       await giveOut(step, told);
-      if (isOver(told)) return outcomeOf(front.remote, told, conversation.gathered);
+      if (isOver(told)) return outcomeOf(front.remote, told, conversation);
       if (!asks(told)) {
         if (told.says !== undefined) progress(told.says.text);
         told = await conversation.look();

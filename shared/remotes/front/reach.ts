@@ -60,7 +60,7 @@ export class Reach {
       ask: async (what) => {
         const remote = this.#remote(name);
         const [fetch, facts] = await Promise.all([this.#fetch(remote), this.#facts(remote)]);
-        const exchange = openExchange({ remote, card: facts?.card, fetch, trace });
+        const exchange = await openExchange({ remote, facts, fetch, trace });
         try {
           return await this.#breaker.around(name, () => what(exchange), endOf);
         } catch (error) {
