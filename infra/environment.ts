@@ -16,7 +16,7 @@ export function environmentOf(
   parts: Parts,
   own?: AgentQueue,
 ): Record<string, string> {
-  const { queues, nats } = parts;
+  const { queues, nats, credentials: of } = parts;
   const { servers, credentials } = nats.override;
   const forwards = {
     TASKS_QUEUE_URL: queues.tasks.queue.queueUrl,
@@ -25,9 +25,11 @@ export function environmentOf(
   };
   const shows = { INSTANCE_ID: instanceId(Stack.of(scope).stackName) };
   const remembers = { TABLE_NAME: parts.storage.table.tableName };
+  // Their values are none of the template's business: where the function runs they are there, or handed on (docs/local-host.md).
+  const asks = of.variables.length > 0 && { CREDENTIAL_VARIABLES: of.variables.join(",") };
   const told: Partial<Record<FunctionName, Record<string, string>>> = {
     bridge: { ...forwards, ...shows },
-    cards: { ...remembers, ...shows },
+    cards: { ...remembers, ...shows, ...asks },
   };
   return {
     ...(told[name] ?? { ...stored(parts), ...hints(scope, parts, own) }),

@@ -25,6 +25,8 @@ interface Grant {
   readonly hints?: boolean;
   /** Puts what it pulls on the queues for it, and looks at their depth. */
   readonly forwards?: boolean;
+  /** Asks remote agents, as who we are to them. */
+  readonly asksRemotes?: boolean;
   /** Signs cards, and makes the key if there is none. */
   readonly signs?: boolean;
 }
@@ -44,7 +46,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   },
   work: { table: [...LEAVES, READS_POLICIES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
-  cards: { table: ["GetItem", "UpdateItem"] },
+  cards: { table: ["DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"], asksRemotes: true },
 };
 
 /** What Lambda needs to poll a queue (Lambda Developer Guide, "Create an SQS event source mapping"). */
@@ -74,10 +76,10 @@ export interface Granted {
 /** The statements for a role, over exactly the resources that the function works on. */
 export function statementsFor(scope: Construct, { name, parts, consumes, own }: Granted): PolicyStatement[] {
   const grant = GRANTS[name];
-  const { storage, queues, nats, signingKey } = parts;
+  const { storage, queues, nats, credentials, signingKey } = parts;
   const hinted = own === undefined ? [queues.work, ...queues.own.map(({ pair }) => pair)] : [own.pair];
   const forwarded = grant.forwards ? [queues.tasks, queues.controls, queues.events] : [];
-  const secret = natsSecret(nats);
+  const secrets = [natsSecret(nats) ?? [], grant.asksRemotes ? credentials.secrets : []].flat();
   const allowed = [
     { actions: prefixed("dynamodb", grant.table), resources: [storage.table.tableArn] },
     { actions: grant.dueIndex ? ["dynamodb:Query"] : [], resources: [indexArn(storage.table)] },
@@ -87,7 +89,7 @@ export function statementsFor(scope: Construct, { name, parts, consumes, own }: 
     { actions: ["sqs:SendMessage"], resources: arns([...forwarded, ...(grant.hints ? hinted : [])]) },
     { actions: ["sqs:GetQueueAttributes"], resources: arns(forwarded) },
     { actions: CONSUME, resources: arns(consumes === undefined ? [] : [consumes]) },
-    { actions: READ_SECRET, resources: secret === undefined ? [] : [secretArn(scope, secret)] },
+    { actions: READ_SECRET, resources: [...new Set(secrets)].map((of) => secretArn(scope, of)) },
     {
       actions: grant.signs ? [...READ_SECRET, "secretsmanager:PutSecretValue"] : [],
       resources: [signingKey.arn],

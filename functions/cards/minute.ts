@@ -55,7 +55,7 @@ async function rounds(deps: MinuteDeps, run: Run): Promise<void> {
   try {
     const [{ goRound }, remotes] = await Promise.all([import("./remotes.ts"), remotesDeps(deps, run)]);
     // Time to write down what came until then.
-    await inTime(goRound(remotes), run.until - deps.now() + deps.timing.marginMs / 2);
+    await inTime(goRound(remotes), run.until - deps.now() + deps.timing.marginMs / 4);
   } catch (error) {
     deps.telemetry.error("a round through the remote agents has failed", errorFields(error));
     deps.telemetry.count("PeerRoundsFailed", 1, { round: "all" });
