@@ -31,7 +31,7 @@ export interface Asked {
 
 /** A host whose agents are remote ones, and the three servers that these are. */
 export interface RemoteStage extends Stage {
-  readonly servers: Readonly<Record<FrontId, RemoteServer>>;
+  readonly servers: Record<FrontId, RemoteServer>;
   /** Has a front do what a script says (test/remotes/servers/script.ts). */
   script(id: FrontId, lines: readonly string[], delivery?: { readonly timeoutSec?: number }): Promise<Asked>;
   /** Waits until the task's requester was told something, and gives it. */
@@ -47,7 +47,7 @@ export interface RemoteStage extends Stage {
   idThere(task: Asked): string | undefined;
 }
 
-/** @param settling what is put into the file besides, below `agents.<id>` */
+/** Starts the servers, and a host whose only agents they are. */
 export async function startRemoteStage(): Promise<RemoteStage> {
   const servers = {
     streaming: await streamingServer({
