@@ -8,6 +8,7 @@ import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
 import { handOn } from "../../shared/tasks/hand-on.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
 import type { Suspension } from "../../shared/tasks/store.ts";
+import { tellFigures } from "../../shared/telemetry/figures.ts";
 import { errorFields } from "../../shared/telemetry/index.ts";
 import { tellResult } from "../../shared/telemetry/result.ts";
 import type { Claim } from "./claim.ts";
@@ -21,7 +22,9 @@ export async function end(
   const { telemetry } = claim.deps;
   await writer.end(run.end, run.events);
   const { state, code } = run.end;
-  telemetry.info("a task has ended", { ...claim.fields(), state, code });
+  const result = run.events.findLast((event) => event.kind === "result");
+  const figures = tellFigures(telemetry, claim.head.to, result?.metrics ?? {}, code !== undefined);
+  telemetry.info("a task has ended", { ...claim.fields(), state, code, ...figures });
   telemetry.count("TasksEnded", 1, { runtime: claim.head.to, outcome: code ?? "completed" });
   await publishEnd(claim, run.end);
   if (claim.journal.unpublished.length === 0) tellResult(telemetry, claim.head, claim.deps.clock.now());

@@ -1,6 +1,7 @@
 import type { Part as SdkPart, SendMessageRequest } from "@a2a-js/sdk";
 import type { Part } from "../../wire/message.ts";
 import type { CardExtensions } from "../extensions.ts";
+import { stampOf } from "../hitl/stamp.ts";
 import type { ExchangeTrace, Outgoing, Reply } from "./types.ts";
 
 /** `ROLE_USER` (A2A 1.0 §4.1.5). */
@@ -17,7 +18,7 @@ export interface Stamp {
  * The skill is told in the message's metadata and in the request's, for agents look in either place.
  */
 export function sendRequest(of: Outgoing | Reply, stamp: Stamp): SendMessageRequest {
-  const metadata = metadataOf(of.skill, stamp);
+  const metadata = metadataOf(of, stamp);
   return {
     tenant: "",
     message: {
@@ -53,13 +54,13 @@ export function traceOf({ correlationId, traceparent, caller, hops }: ExchangeTr
   };
 }
 
-function metadataOf(skill: string, { trace, extensions }: Stamp) {
+function metadataOf({ skill, held }: Outgoing, { trace, extensions }: Stamp) {
   const { correlationId, parentId } = trace;
   return {
     skillHint: skill,
     correlationId,
     ...(parentId && { parentId }),
-    ...(extensions && stampsOf(extensions, skill)),
+    ...(held ? stampOf(skill, held, extensions) : extensions && stampsOf(extensions, skill)),
     "a2a.trace": traceOf(trace, skill),
   };
 }

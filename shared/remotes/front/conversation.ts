@@ -1,6 +1,7 @@
 import type { Step } from "../../agents/types.ts";
 import type { Part } from "../../wire/index.ts";
 import type { Exchange, Outgoing, Seen, Started } from "../exchange/index.ts";
+import type { Holding } from "../hitl/mode.ts";
 import type { Front, FrontTask } from "./front.ts";
 import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, MAX_FAILED_LOOKS, MAX_SENDS } from "./limits.ts";
 import { Listening } from "./listening.ts";
@@ -12,6 +13,8 @@ import { troubleOf } from "./trouble.ts";
 /** The remote, or the way to it, has failed the task. Uncaught it ends ours as `internal`, in these words. */
 export class RemoteTaskError extends Error {
   override readonly name = "RemoteTaskError";
+  /** What the remote has told of the task's cost and its course, for the result. */
+  metrics?: Readonly<Record<string, number>>;
 }
 
 /** A message that goes out, and how it is looked for when nobody knows what became of it. */
@@ -33,16 +36,27 @@ export class Conversation {
   readonly #task: FrontTask;
   readonly #talk: Step;
   readonly #front: Front;
+  readonly #held: Holding;
   readonly #listening: Listening;
   #sent = 0;
   #pauses = 0;
   #failedLooks = 0;
 
-  /** @param of.progress told of each text about the progress while a stream is read */
-  constructor(of: { task: FrontTask; talk: Step; front: Front; progress: (text: string) => void }) {
+  /**
+   * @param of.held how what is sent is held before; the remote is told
+   * @param of.progress told of each text about the progress while a stream is read
+   */
+  constructor(of: {
+    task: FrontTask;
+    talk: Step;
+    front: Front;
+    held: Holding;
+    progress: (text: string) => void;
+  }) {
     this.#task = of.task;
     this.#talk = of.talk;
     this.#front = of.front;
+    this.#held = of.held;
     this.#listening = new Listening(of);
   }
 
@@ -112,7 +126,7 @@ export class Conversation {
     // The same whenever it is sent, and of this task alone; until the remote calls the conversation something, we do.
     const messageId = `${id}-${++this.#sent}`;
     const contextId = this.#listening.told.contextId ?? this.#task.contextId ?? id;
-    return { messageId, contextId, skill, parts };
+    return { messageId, contextId, skill, parts, held: this.#held };
   }
 
   /**

@@ -1,12 +1,15 @@
 import * as z from "zod";
 import type { Outcome, Step } from "../../agents/types.ts";
 import type { Part } from "../../wire/index.ts";
+import { hold } from "../hitl/hold.ts";
+import { Observing, progressOf } from "../observed/observing.ts";
 import { ownPart } from "./artifacts.ts";
-import { Conversation } from "./conversation.ts";
+import { Conversation, RemoteTaskError } from "./conversation.ts";
 import type { Front, FrontTask } from "./front.ts";
 import { MAX_QUESTION, MAX_STALE_QUESTIONS } from "./limits.ts";
 import { STEPS, TALK } from "./names.ts";
 import { outcomeOf } from "./outcome.ts";
+import { shownOf } from "./terms.ts";
 import { asks, isOver, isSameQuestion, type Told } from "./told.ts";
 import { words } from "./words.ts";
 
@@ -23,12 +26,23 @@ export async function runFront(task: FrontTask, step: Step, front: Front): Promi
     const plain = words(text, MAX_QUESTION);
     if (plain !== "") step.status(plain);
   };
-  const conversation = new Conversation({ task, talk, front, progress });
+  const { approvalMs, ...held } = await talk.run(STEPS.plan, () => front.terms(task.skill));
+  const conversation = new Conversation({ task, talk, front, held, progress });
+  const observing = new Observing();
+  let checkpoint = 0;
+  /** Nothing is sent that somebody must agree to, before that is so. */
+  const agreed = async (parts: readonly Part[]) => {
+    const { remote, scale } = front;
+    const about = { remote, scale, skill: task.skill, what: shownOf(parts), checkpoint: ++checkpoint };
+    await hold(talk, { ...held, ...about, ...(approvalMs !== undefined && { approvalMs }) });
+    return parts;
+  };
   try {
-    let told = await conversation.send(task.message.parts);
+    let told = await conversation.send(await agreed(task.message.parts));
     for (let answered: Told | undefined, stale = 0; ; ) {
       await giveOut(step, told);
-      if (isOver(told)) return outcomeOf(front.remote, told, conversation);
+      observe(step, observing, told);
+      if (isOver(told)) return outcomeOf(front.remote, told, conversation, observing.metrics);
       if (!asks(told)) {
         if (told.says !== undefined) progress(told.says.text);
         told = await conversation.look();
@@ -37,14 +51,26 @@ export async function runFront(task: FrontTask, step: Step, front: Front): Promi
         told = await conversation.look();
       } else {
         const asked = told;
-        told = await conversation.reply(await answerTo(talk, front.remote, asked), asked);
+        const answer = await answerTo(talk, front.remote, asked);
+        told = await conversation.reply(await agreed(answer), asked);
         answered = asked;
         stale = 0;
       }
     }
+  } catch (error) {
+    if (error instanceof RemoteTaskError) error.metrics ??= observing.metrics;
+    throw error;
   } finally {
+    const { notes } = observing;
+    if (notes.length > 0) step.log("values of extensions could not be read", { notes });
     await conversation.close();
   }
+}
+
+/** Each value once, however often the handler is run; what is new of tools and changes is told at once. */
+function observe(step: Step, observing: Observing, { observed }: Told): void {
+  const news = progressOf(observing.take(observed));
+  if (news !== undefined) step.status(words(news.text, MAX_QUESTION), news.data);
 }
 
 /** Each piece once, however often the handler is run. */

@@ -9,11 +9,17 @@ import { words } from "./words.ts";
  * What a remote task that is over comes to for our requester: what the remote has said last, unless the artifacts that were
  * given out can be read in the result themselves; files of a message are given out with it.
  *
+ * @param metrics what the remote has told of the task's cost and its course
  * @param of.readable whether artifacts speak for themselves
  * @throws RemoteTaskError when the remote has not completed the task, in its own words; one that was cancelled there is
  *   no success
  */
-export function outcomeOf(remote: string, told: Told, of: { readonly readable: boolean }): Outcome {
+export function outcomeOf(
+  remote: string,
+  told: Told,
+  of: { readonly readable: boolean },
+  metrics: Readonly<Record<string, number>> = {},
+): Outcome {
   const { state, says, whole } = told;
   if (whole !== true && state !== "TASK_STATE_COMPLETED") {
     const last = words(says?.text ?? "", MAX_LAST_WORDS);
@@ -26,6 +32,7 @@ export function outcomeOf(remote: string, told: Told, of: { readonly readable: b
   return {
     ...(text !== "" && !(of.readable && whole !== true) && { text }),
     ...(data !== undefined && "data" in data && { data: data.data }),
+    metrics,
     artifacts: files.map((part, at) => ({ name: `file-${at + 1}`, parts: ownPart(part) })),
   };
 }

@@ -13,6 +13,7 @@ import type { Telemetry } from "../../telemetry/index.ts";
 import { credentialSources, readRemoteCredentials } from "../credentials.ts";
 import { type ExchangeTrace, openExchange, RemoteError, remoteFetch } from "../exchange/index.ts";
 import type { Front } from "./front.ts";
+import { termsOf } from "./terms.ts";
 import { endOf } from "./trouble.ts";
 
 /** How long a sandbox goes by what it has read of a remote's card, in milliseconds. */
@@ -57,6 +58,10 @@ export class Reach {
       remote: name,
       now,
       scale: timing.scale,
+      terms: async (skill) => {
+        const remote = this.#remote(name);
+        return termsOf(skill, remote, await this.#facts(remote));
+      },
       ask: async (what) => {
         const remote = this.#remote(name);
         const [fetch, facts] = await Promise.all([this.#fetch(remote), this.#facts(remote)]);

@@ -50,6 +50,7 @@ describe("a remote agent that is asked how far it is", () => {
       contextId: "ctx-1",
       skill: "task",
       parts: [{ text: "do it" }],
+      held: { mode: "autonomous", reviewer: "requester" },
     });
   });
 

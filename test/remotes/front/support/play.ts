@@ -1,6 +1,7 @@
 import { frontAgent } from "../../../../shared/remotes/front/agent.ts";
 import type { Front } from "../../../../shared/remotes/front/front.ts";
 import { release } from "../../../../shared/remotes/front/release.ts";
+import type { Terms } from "../../../../shared/remotes/front/terms.ts";
 import { fold } from "../../../../shared/tasks/fold.ts";
 import { Crashes } from "../../../../testing/crashes.ts";
 import type { Fate, Write } from "../../../../testing/process.ts";
@@ -17,12 +18,15 @@ export async function playWith(
     readonly fate?: (write: Write) => Fate;
     readonly timeoutSec?: number;
     readonly contextId?: string;
+    /** What holds for it; nothing, unless it is given. */
+    readonly terms?: Terms;
   } = {},
 ): Promise<{ readonly task: TestTask; readonly simulation: Simulation }> {
-  const { fate, ...request } = of;
+  const { fate, terms = { mode: "autonomous", reviewer: "requester" }, ...request } = of;
   const front: Front = {
     remote: "fake",
     ask: (what) => what(remote),
+    terms: async () => terms,
     now: () => simulation.clock.now(),
     scale: 1,
   };
