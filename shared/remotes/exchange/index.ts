@@ -1,0 +1,15 @@
+/** Speaking with remote agents over A2A (docs/remotes.md, how a remote agent is asked). */
+export { RemoteError, type RemoteErrorCode } from "./errors.ts";
+export type {
+  Canceled,
+  Exchange,
+  ExchangeTrace,
+  ObservedData,
+  Outgoing,
+  Reply,
+  Rest,
+  Seen,
+  SeenArtifact,
+  SeenMessage,
+  Started,
+} from "./types.ts";
