@@ -9,6 +9,18 @@ import * as z from "../zod.ts";
 /** Where the URIs of the extensions begin; the second is what they were called before. */
 const BASES = ["https://proto-labs.ai/a2a/ext/", "https://protolabs.ai/a2a/ext/"];
 
+/** What they are called there. */
+const KNOWN: readonly string[] = [
+  "hitl-mode-v1",
+  "blast-v1",
+  "cost-v1",
+  "confidence-v1",
+  "tool-call-v1",
+  "worldstate-delta-v1",
+  "effect-domain-v1",
+  "trace-v1",
+];
+
 /** How much a skill can do without asking, the least first. */
 export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compound"] as const;
 /** How far what a skill does reaches, the least first. */
@@ -99,6 +111,11 @@ export function readExtensions(declared: readonly DeclaredExtension[]): {
     trace: has("trace-v1"),
   };
   return { extensions, notes };
+}
+
+/** Those of a card's extensions that we understand, by their URIs. */
+export function understood(uris: readonly string[]): string[] {
+  return uris.filter((uri) => KNOWN.includes(nameOf(uri) ?? ""));
 }
 
 function nameOf(uri: string): string | undefined {

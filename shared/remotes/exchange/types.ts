@@ -161,6 +161,10 @@ export interface ExchangeOptions {
 
 /** Bounds of an exchange; each has a default (docs/limits.md). */
 export interface ExchangeLimits {
+  /** To answer a message, or to begin a stream, in milliseconds. */
+  readonly sendMs: number;
+  /** To answer anything else. */
+  readonly askMs: number;
   /** Of one stream, in events. */
   readonly streamEvents: number;
   /** Of one stream, in milliseconds; then it ends as `timeout`, and the task can be asked for with `get`. */
