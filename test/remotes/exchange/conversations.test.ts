@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Exchange, Seen } from "../../../shared/remotes/exchange/index.ts";
+import type {
+  Canceled,
+  Exchange,
+  ObservedData,
+  Reply,
+  Seen,
+  SeenArtifact,
+} from "../../../shared/remotes/exchange/index.ts";
 import { legacyServer, pollingServer, type RemoteServer, streamingServer } from "../servers/index.ts";
 import { allOf, assertFails, collect, idOf, message, never, talk, until } from "./support.ts";
 
@@ -10,7 +17,7 @@ const KINDS = [
   { name: "an agent of A2A 0.3", serve: legacyServer, streams: true, protocol: "0.3" },
 ] as const;
 
-const text = ({ parts }: Pick<Seen["artifacts"][number], "parts">) =>
+const text = ({ parts }: Pick<SeenArtifact, "parts">) =>
   parts.map((part) => ("text" in part ? part.text : JSON.stringify(part))).join("");
 
 for (const { name, serve, streams, protocol } of KINDS)
@@ -67,9 +74,11 @@ for (const { name, serve, streams, protocol } of KINDS)
         "TASK_STATE_COMPLETED",
       );
       assert.deepEqual(last.artifacts.map(text), ["one two three".replaceAll(" ", "")]);
-      assert.deepEqual(last.observed, [
-        { mimeType: "application/vnd.protolabs.cost-v1+json", data: { costUsd: 0.5 } },
-      ]);
+      const cost: ObservedData = {
+        mimeType: "application/vnd.protolabs.cost-v1+json",
+        data: { costUsd: 0.5 },
+      };
+      assert.deepEqual(last.observed, [cost]);
       if (!streams) return;
       const pieces = said.flatMap(({ artifacts }) => artifacts);
       assert.deepEqual(
@@ -107,7 +116,7 @@ for (const { name, serve, streams, protocol } of KINDS)
         const asked = await until(exchange, taskId, state);
         assert.equal(asked.text, "which one?");
         await rest?.close();
-        const answer = { ...message("the second"), contextId: first.contextId, taskId };
+        const answer: Reply = { ...message("the second"), contextId: first.contextId, taskId };
         const { rest: more } = await exchange.reply(answer, never);
         await more?.close();
         const last = await until(exchange, taskId, "TASK_STATE_COMPLETED");
@@ -141,7 +150,7 @@ for (const { name, serve, streams, protocol } of KINDS)
       assert.equal((await exchange.cancel(taskId, never)).outcome, "canceled");
 
       const { last } = await ending("complete", "TASK_STATE_COMPLETED");
-      const over = await exchange.cancel(idOf(last), never);
+      const over: Canceled = await exchange.cancel(idOf(last), never);
       assert.ok(over.outcome === "over" && over.seen.state === "TASK_STATE_COMPLETED");
 
       assert.deepEqual(await exchange.cancel("nobody", never), { outcome: "gone" });

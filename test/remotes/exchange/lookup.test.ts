@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import * as z from "zod";
 import { wayTo } from "../../../shared/remotes/exchange/connect.ts";
 import { RemoteError } from "../../../shared/remotes/exchange/index.ts";
-import { sendJson } from "../servers/http.ts";
+import { sendJson } from "../servers/index.ts";
 import { liar } from "./liar.ts";
 import { assertFails, message, never, talk } from "./support.ts";
 
@@ -121,7 +121,7 @@ test("an agent that has HTTP+JSON alone is polled, by paths below the operator's
         skills: [],
       });
     calls.push(`${method} ${path}`);
-    if (path.endsWith("/nobody")) {
+    if (path.includes("/nobody")) {
       const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "TASK_NOT_FOUND" }];
       return sendJson(
         response,

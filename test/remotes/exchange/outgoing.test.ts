@@ -140,6 +140,12 @@ test("extensions of the card that we understand are named, and told what they as
     "x-hitl-mode": "veto",
     "x-hitl-veto-ttl-ms": 120_000,
   });
+  const held = { mode: "gated", radius: "fleet" } as const;
+  await allOf(await exchange.start(message("complete", { skill: "deploy", held }), never));
+  const { requestMetadata } = server.executions.at(-1) ?? assert.fail();
+  assert.equal(requestMetadata["x-hitl-mode"], "gated", "how it was held, not what the card declares");
+  assert.equal(requestMetadata["x-blast-radius"], "fleet");
+  assert.ok(!("x-hitl-veto-ttl-ms" in requestMetadata));
   await server.close();
 });
 

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { allowList, type GuardOptions } from "../../../shared/http/index.ts";
 import {
   type Exchange,
+  type ExchangeLimits,
   type ExchangeOptions,
+  type ExchangeTrace,
   type Outgoing,
   openExchange,
   RemoteError,
@@ -16,7 +18,7 @@ import type { RemoteServer } from "../servers/index.ts";
 
 type Remote = Parameters<typeof remoteFetch>[0] & ExchangeOptions["remote"];
 
-export const TRACE = {
+export const TRACE: ExchangeTrace = {
   correlationId: "corr-1",
   parentId: "msg-0",
   traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -32,7 +34,7 @@ interface Talk {
   readonly credential?: string;
   /** `false` to speak without a card. */
   readonly card?: boolean;
-  readonly limits?: ExchangeOptions["limits"];
+  readonly limits?: Partial<ExchangeLimits>;
   readonly guard?: GuardOptions;
 }
 
