@@ -37,6 +37,7 @@ const localStack = z.object({
   dynamodb: z.url(),
   s3: z.url(),
   sqs: z.url().optional(),
+  lambda: z.url().optional(),
   table: z.string().min(1),
   bucket: z.string(),
   /** The stack's outputs. */

@@ -39,7 +39,7 @@ const outputs = z
 export type Outputs = z.infer<typeof outputs>;
 
 /** The settings of an AWS client for one of a place's parts. Region and credentials are what the AWS SDK finds. */
-export function clientSettings({ local }: Pick<Place, "local">, part: "dynamodb" | "s3" | "sqs") {
+export function clientSettings({ local }: Pick<Place, "local">, part: "dynamodb" | "lambda" | "s3" | "sqs") {
   const endpoint = local?.[part];
   return { ...AWS_CLIENT, ...(endpoint === undefined ? {} : awsSettings(endpoint)) };
 }

@@ -1,6 +1,7 @@
 import { Stack } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { instanceId } from "../shared/cards/instance.ts";
+import { credentialsFor } from "./asked-remotes.ts";
 import type { FunctionName } from "./bundle.ts";
 import type { Parts } from "./parts.ts";
 import type { AgentQueue } from "./queues.ts";
@@ -25,12 +26,16 @@ export function environmentOf(
   };
   const shows = { INSTANCE_ID: instanceId(Stack.of(scope).stackName) };
   const remembers = { TABLE_NAME: parts.storage.table.tableName };
+  // Their values are none of the template's business: where the function runs they are there, or handed on (docs/local-host.md).
+  const { variables } = credentialsFor(name, parts, own);
+  const asks = variables.length > 0 && { CREDENTIAL_VARIABLES: variables.join(",") };
   const told: Partial<Record<FunctionName, Record<string, string>>> = {
     bridge: { ...forwards, ...shows },
     cards: { ...remembers, ...shows },
   };
   return {
     ...(told[name] ?? { ...stored(parts), ...hints(scope, parts, own) }),
+    ...asks,
     ...(servers !== undefined && { NATS_SERVERS: servers }),
     ...(credentials !== undefined && { NATS_CREDENTIALS: credentials }),
     POWERTOOLS_SERVICE_NAME: name,

@@ -3,6 +3,7 @@ import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { PolicyStatement, type Role } from "aws-cdk-lib/aws-iam";
 import type { Construct } from "constructs";
 import type { AgentFunction } from "../shared/config/cloud.ts";
+import { credentialsFor } from "./asked-remotes.ts";
 import type { FunctionName } from "./bundle.ts";
 import { natsSecret, type Parts, secretArn } from "./parts.ts";
 import type { AgentQueue, QueuePair } from "./queues.ts";
@@ -44,7 +45,7 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   },
   work: { table: [...LEAVES, READS_POLICIES, "PutItem"], values: ["GetObject", "PutObject"], hints: true },
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
-  cards: { table: ["GetItem", "UpdateItem"] },
+  cards: { table: ["DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"] },
 };
 
 /** What Lambda needs to poll a queue (Lambda Developer Guide, "Create an SQS event source mapping"). */
@@ -77,7 +78,7 @@ export function statementsFor(scope: Construct, { name, parts, consumes, own }: 
   const { storage, queues, nats, signingKey } = parts;
   const hinted = own === undefined ? [queues.work, ...queues.own.map(({ pair }) => pair)] : [own.pair];
   const forwarded = grant.forwards ? [queues.tasks, queues.controls, queues.events] : [];
-  const secret = natsSecret(nats);
+  const secrets = [natsSecret(nats) ?? [], credentialsFor(name, parts, own).secrets].flat();
   const allowed = [
     { actions: prefixed("dynamodb", grant.table), resources: [storage.table.tableArn] },
     { actions: grant.dueIndex ? ["dynamodb:Query"] : [], resources: [indexArn(storage.table)] },
@@ -87,7 +88,7 @@ export function statementsFor(scope: Construct, { name, parts, consumes, own }: 
     { actions: ["sqs:SendMessage"], resources: arns([...forwarded, ...(grant.hints ? hinted : [])]) },
     { actions: ["sqs:GetQueueAttributes"], resources: arns(forwarded) },
     { actions: CONSUME, resources: arns(consumes === undefined ? [] : [consumes]) },
-    { actions: READ_SECRET, resources: secret === undefined ? [] : [secretArn(scope, secret)] },
+    { actions: READ_SECRET, resources: [...new Set(secrets)].map((of) => secretArn(scope, of)) },
     {
       actions: grant.signs ? [...READ_SECRET, "secretsmanager:PutSecretValue"] : [],
       resources: [signingKey.arn],

@@ -20,6 +20,7 @@ import { forgettingLogs } from "./logs.ts";
 
 /** Where NATS servers listen that say nothing else (NATS docs: "Configuration", port). */
 const NATS_PORT = 4_222;
+const HTTP_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
 /** Where functions and services have their network interfaces. */
 export interface Placement {
@@ -33,6 +34,8 @@ export interface NetworkProps {
   readonly cloud: Pick<CloudConfig, "bridge" | "logRetentionDays">;
   /** URLs of the NATS servers. */
   readonly servers: readonly string[];
+  /** URLs of the remote agents. */
+  readonly remotes: readonly string[];
 }
 
 /**
@@ -42,7 +45,7 @@ export interface NetworkProps {
 export class Network extends Construct {
   readonly placement: Placement;
 
-  constructor(scope: Construct, id: string, { network, cloud, servers }: NetworkProps) {
+  constructor(scope: Construct, id: string, { network, cloud, servers, remotes }: NetworkProps) {
     super(scope, id);
     const vpc = network.vpcId === "new" ? this.#own(cloud.logRetentionDays) : this.#existing(network);
     const group = new SecurityGroup(this, "Group", {
@@ -51,8 +54,12 @@ export class Network extends Construct {
       allowAllOutbound: false,
     });
     // Neither has fixed addresses.
-    for (const port of new Set([443, ...servers.map(portOf)]))
-      group.addEgressRule(Peer.anyIpv4(), Port.tcp(port), port === 443 ? "AWS" : "NATS");
+    const ports = new Map([
+      ...remotes.map((url) => [portOf(url), "Remote agents"] as const),
+      ...servers.map((url) => [portOf(url), "NATS"] as const),
+      [443, "AWS"] as const,
+    ]);
+    for (const [port, what] of ports) group.addEgressRule(Peer.anyIpv4(), Port.tcp(port), what);
     const further = network.securityGroupIds.map((groupId, i) =>
       SecurityGroup.fromSecurityGroupId(this, `Further${i}`, groupId, { mutable: false }),
     );
@@ -133,7 +140,7 @@ export class Network extends Construct {
   }
 }
 
-function portOf(server: string): number {
-  const { port } = new URL(server);
-  return port === "" ? NATS_PORT : Number(port);
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return port === "" ? (HTTP_PORTS[protocol] ?? NATS_PORT) : Number(port);
 }

@@ -1,5 +1,6 @@
 import { ArnFormat, Stack } from "aws-cdk-lib";
 import type { Construct } from "constructs";
+import type { CredentialPlaces } from "../shared/remotes/credentials.ts";
 import type { Placement } from "./network.ts";
 import type { Queues } from "./queues.ts";
 import type { SigningKeySecret } from "./signing-key.ts";
@@ -11,6 +12,10 @@ export interface Parts {
   readonly queues: Queues;
   readonly signingKey: SigningKeySecret;
   readonly nats: Nats;
+  /** Where it is told who we are to remote agents. */
+  readonly credentials: CredentialPlaces;
+  /** The same of those that agents of ours are, by these agents' ids. */
+  readonly fronts: ReadonlyMap<string, CredentialPlaces>;
   /** Without one they are in no VPC. */
   readonly placement?: Placement;
   readonly logRetentionDays: number;

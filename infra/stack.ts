@@ -4,6 +4,7 @@ import packageJson from "../package.json" with { type: "json" };
 import type { AgentFunctions } from "../shared/config/agents-yaml.ts";
 import { type CloudConfig, cloudConfig, MAIN_STAGE } from "../shared/config/cloud.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
+import { credentialPlaces } from "../shared/remotes/credentials.ts";
 import { BridgeService } from "./bridge-service.ts";
 import type { Bundles, FunctionName } from "./bundle.ts";
 import { SluiceFunction } from "./functions.ts";
@@ -49,7 +50,7 @@ export class SluiceStack extends Stack {
         ? this.#service(bundles)
         : make("bridge", "Forwards NATS messages to the queues");
     const sweep = make("sweep", "Picks up whatever is due and nobody holds");
-    const cards = make("cards", "Shows the agents' cards, and that they live");
+    const cards = make("cards", "Shows the agents' cards, and looks for those of others");
     const bridge = this.bridge instanceof SluiceFunction ? [this.bridge] : [];
     this.functions = [
       ...bridge,
@@ -77,9 +78,11 @@ export class SluiceStack extends Stack {
   #parts({ deployment, nats }: SluiceStackProps, cloud: CloudConfig, functions: AgentFunctions): Parts {
     const place = natsOf(deployment, nats);
     this.#warnOfThisMachine(place);
+    const remotes = (deployment.remotes ?? []).map(({ url }) => url);
     const placement =
       cloud.network &&
-      new Network(this, "Network", { network: cloud.network, cloud, servers: place.servers }).placement;
+      new Network(this, "Network", { network: cloud.network, cloud, servers: place.servers, remotes })
+        .placement;
     return {
       storage: new Storage(this, "Storage", {
         valuesExpireDays: valuesExpireDays(deployment),
@@ -88,6 +91,8 @@ export class SluiceStack extends Stack {
       queues: this.#queues(deployment, functions),
       signingKey: new SigningKeySecret(this, "SigningKey", { keep: cloud.keepData }),
       nats: place,
+      credentials: credentialPlaces(deployment.remotes ?? []),
+      fronts: frontsOf(deployment),
       logRetentionDays: cloud.logRetentionDays,
       ...(placement !== undefined && { placement }),
     };
@@ -179,6 +184,15 @@ function squeezed(deployment: string): string {
 
 function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 8);
+}
+
+/** Where it is told who we are to the remote agents that agents of ours are. */
+function frontsOf({ agents, remotes = [] }: DeploymentConfig): Parts["fronts"] {
+  return new Map(
+    agents.flatMap(({ id, remote }) =>
+      remote === undefined ? [] : [[id, credentialPlaces(remotes.filter(({ name }) => name === remote))]],
+    ),
+  );
 }
 
 function natsOf({ nats }: DeploymentConfig, override: NatsOverride = {}): Nats {

@@ -7,10 +7,10 @@ import { type Timing, timingFromEnv } from "../../shared/config/timing.ts";
 import { clientName, NatsLink } from "../../shared/nats/index.ts";
 import { createTelemetry, type PowertoolsTelemetry } from "../../shared/telemetry/index.ts";
 import { countThrottled } from "../../shared/telemetry/throttled.ts";
-import type { CardsDeps } from "./cards.ts";
+import type { MinuteDeps } from "./minute.ts";
 
 /** What a sandbox keeps from one run to the next. */
-export interface CardsWiring extends Omit<CardsDeps, "telemetry" | "timing"> {
+export interface CardsWiring extends Omit<MinuteDeps, "telemetry" | "timing"> {
   readonly telemetry: PowertoolsTelemetry;
   readonly timing: Timing;
 }
@@ -23,21 +23,24 @@ export interface CardsWiring extends Omit<CardsDeps, "telemetry" | "timing"> {
 export function wireCards(deployment: unknown): CardsWiring {
   const config = readBundled(deployment);
   const env = readEnv(["TABLE_NAME", "INSTANCE_ID"], process.env);
-  const access = natsAccess(config, process.env);
+  const nats = natsAccess(config, process.env);
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
-  const link = new NatsLink({ ...access, name: clientName(config.deployment, "cards") });
+  const link = new NatsLink({ ...nats, name: clientName(config.deployment, "cards") });
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));
   const dynamodb = new DynamoDBClient({
     maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
   });
   countThrottled(dynamodb, telemetry);
+  const access = { client: DynamoDBDocumentClient.from(dynamodb), table: env.TABLE_NAME };
   return {
     connection: () => link.get(),
-    published: dynamoPublished({ client: DynamoDBDocumentClient.from(dynamodb), table: env.TABLE_NAME }),
+    published: dynamoPublished(access),
+    access,
+    env: process.env,
     deployment: config,
-    servers: access.servers,
+    servers: nats.servers,
     instance: env.INSTANCE_ID,
     startedAt: Date.now(),
     telemetry,

@@ -3,7 +3,7 @@ import type { Endpoints } from "./host-options.ts";
 import { REGION } from "./intrinsics.ts";
 import type { FunctionDeclaration } from "./stack.ts";
 
-/** Of the host's own environment, only what a program needs to find others; never its secrets. */
+/** Of the host's own environment, only what a program needs to find others; of its secrets none that is not named. */
 const INHERITED = ["HOME", "LANG", "PATH", "TMPDIR"];
 
 /**
@@ -17,7 +17,9 @@ export function functionEnvironment(
   scale: number,
   further: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const inherited = INHERITED.flatMap((name) => {
+  // Those in which credentials of remote agents are kept, of the functions that ask them (infra/environment.ts).
+  const named = declaration.environment.CREDENTIAL_VARIABLES?.split(",") ?? [];
+  const inherited = [...INHERITED, ...named].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
   });

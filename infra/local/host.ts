@@ -13,6 +13,7 @@ import { FunctionPool } from "./function-pool.ts";
 import { HostFile } from "./host-file.ts";
 import type { Endpoints, HostOptions } from "./host-options.ts";
 import { ACCOUNT } from "./intrinsics.ts";
+import { InvokeApi } from "./invoke-api.ts";
 import { Limiter } from "./limiter.ts";
 import { dated, LogFile } from "./log-file.ts";
 import { readAlarms } from "./metrics/definitions.ts";
@@ -45,6 +46,8 @@ export interface Host {
   functions(): { readonly name: string; readonly pids: readonly number[] }[];
   /** The processes of the servers that the host runs itself. */
   servers(): { readonly name: string; readonly pid: number | undefined }[];
+  /** Where functions are called as in AWS (AWS Lambda API Reference, Invoke). */
+  readonly lambda: string;
   /** Invokes a function as a synchronous call would. */
   invoke(name: string, event: unknown): Promise<InvocationResult>;
   /** What is measured, and the alarms that watch it. */
@@ -111,7 +114,10 @@ async function start(stage: Stage, assemblyDir: string): Promise<Host> {
   const pools = makePools(stage, declared, parts, { seen, metrics, onChange: () => hostFile.changed() });
   closing.defer(async () => void (await Promise.all(Array.from(pools.values(), (pool) => pool.stop()))));
 
-  const host = hostOf(stage, parts, pools, metrics);
+  const invoke = (name: string, payload: string) => poolOf(pools, name).invoke(payload);
+  const lambda = await InvokeApi.listen({ has: (name) => pools.has(name), invoke });
+  closing.defer(() => lambda.close());
+  const host = hostOf(stage, parts, pools, { metrics, lambda: lambda.url });
   hostFile.write(() => describe(stage, parts, host));
   startSources(stage, parts, pools);
   return host;
@@ -225,7 +231,7 @@ function hostOf(
   { closing }: Stage,
   { stack, queues, dynamodb, nats, endpoints }: Parts,
   pools: Pools,
-  metrics: Metrics,
+  { metrics, lambda }: Pick<Host, "lambda"> & { readonly metrics: Metrics },
 ): Host {
   return {
     endpoints,
@@ -239,6 +245,7 @@ function hostOf(
       { name: "dynamodb", pid: dynamodb.server.pid },
       ...(nats.server ? [{ name: "nats", pid: nats.server.pid }] : []),
     ],
+    lambda,
     invoke: (name, event) => poolOf(pools, name).invoke(JSON.stringify(event)),
     metrics,
     stop: () => closing.disposeAsync(),
@@ -257,6 +264,7 @@ function describe({ dataDir, scale, options }: Stage, { nats, endpoints }: Parts
     dynamodb: endpoints.dynamodb,
     sqs: endpoints.sqs,
     s3: endpoints.s3,
+    lambda: host.lambda,
     table: host.tableName,
     bucket: host.bucketName,
     queues: host.queueUrls,

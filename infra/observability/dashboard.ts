@@ -42,6 +42,7 @@ export function dashboard(scope: Construct, id: string, props: DashboardProps): 
       ...told(own),
       ...messages(own, parts),
       ...machinery(own, parts, functions),
+      ...peers(own),
       ...costs(own, parts, functions),
     ],
   });
@@ -196,6 +197,38 @@ function machinery(own: OwnMetrics, { storage }: Parts, functions: readonly Slui
         own.of("cards", "CardsWithheld"),
         own.of("cards", "CardsForeign"),
       ]),
+    ],
+  ];
+}
+
+/** Who else there is, on NATS and over HTTP. */
+function peers(own: OwnMetrics): IWidget[][] {
+  return [
+    heading("Peers and remote agents"),
+    [
+      graph("Peers on NATS: there, gone, no records", [
+        own.of("cards", "PeersLive"),
+        own.of("cards", "PeersStale"),
+        own.of("cards", "PeersAmiss"),
+      ]),
+      graph("Remote agents' cards: had, failed, stale; skills that came and went", [
+        own.of("cards", "RemotesRefreshed"),
+        own.of("cards", "RemotesFailed"),
+        own.of("cards", "RemotesStale"),
+        own.of("cards", "RemoteSkillsAdded"),
+        own.of("cards", "RemoteSkillsRemoved"),
+      ]),
+      graph("Remote agents that do not answer; rounds that failed", [
+        own.of("cards", "RemotesUnreachable"),
+        own.search("PeerRoundsFailed"),
+      ]),
+    ],
+    [
+      graph("Age of the oldest card of a remote agent", [own.of("cards", "RemoteCardAge")]),
+      graph(
+        "Until remote agents answer",
+        PERCENTILES.map((statistic) => own.of("cards", "RemoteLatency", { statistic, label: statistic })),
+      ),
     ],
   ];
 }

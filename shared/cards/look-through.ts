@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
   AckPolicy,
+  type ConsumerInfo,
   DeliverPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
@@ -22,6 +23,8 @@ const TIMEOUT_MS = 5_000;
 /**
  * Looks through the bucket of cards: each key as it is now, taken away or not.
  *
+ * @param reader the name of the consumer by which it is read, so that NATS can allow its user this one and nobody
+ *   else's (docs/nats.md); one look at a time goes by a name
  * @param now milliseconds since 1970
  * @returns nothing seen when there is no bucket
  * @throws when the server does not answer, does not let us read the bucket, or does not send all of it in time: half a look
@@ -30,11 +33,11 @@ const TIMEOUT_MS = 5_000;
 export async function lookThrough(
   js: JetStreamClient,
   jsm: JetStreamManager,
-  now: () => number,
+  { reader, now }: { readonly reader: string; readonly now: () => number },
 ): Promise<Pick<Look, "at" | "entries">> {
   const at = now();
   try {
-    return { at, entries: await readAll(js, jsm) };
+    return { at, entries: await readAll(js, jsm, reader) };
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
       return { at, entries: [] };
@@ -43,22 +46,13 @@ export async function lookThrough(
 }
 
 /** By a consumer of this look alone, which the server forgets should we not come to remove it. */
-async function readAll(js: JetStreamClient, jsm: JetStreamManager): Promise<LookedAt[]> {
-  const name = `sluice_look_${randomBytes(8).toString("hex")}`;
-  const { num_pending } = await jsm.consumers.add(STREAM, {
-    name,
-    deliver_policy: DeliverPolicy.LastPerSubject,
-    filter_subject: `${SUBJECTS}>`,
-    ack_policy: AckPolicy.None,
-    inactive_threshold: nanos(2 * TIMEOUT_MS),
-    mem_storage: true,
-    num_replicas: 1,
-  });
-  const expected = Math.min(num_pending, MAX_LOOKED_AT);
+async function readAll(js: JetStreamClient, jsm: JetStreamManager, name: string): Promise<LookedAt[]> {
+  const info = await readerAnew(jsm, name);
+  const expected = Math.min(info.num_pending, MAX_LOOKED_AT);
   const entries: LookedAt[] = [];
   try {
     if (expected === 0) return entries;
-    const consumer = await js.consumers.get(STREAM, name);
+    const consumer = js.consumers.getConsumerFromInfo(info);
     const found = await consumer.fetch({ max_messages: expected, expires: TIMEOUT_MS });
     for await (const message of found) {
       entries.push(entryOf(message));
@@ -71,6 +65,36 @@ async function readAll(js: JetStreamClient, jsm: JetStreamManager): Promise<Look
     await jsm.consumers.delete(STREAM, name).catch(() => undefined);
   }
   return entries;
+}
+
+/**
+ * Makes the consumer, in place of one that a look has left which was ended. Each is described otherwise: of the same
+ * kind the server would give us the one that is there, which has told already what there is.
+ */
+async function readerAnew(jsm: JetStreamManager, name: string): Promise<ConsumerInfo> {
+  const make = () =>
+    jsm.consumers.add(STREAM, {
+      name,
+      description: randomBytes(8).toString("hex"),
+      deliver_policy: DeliverPolicy.LastPerSubject,
+      filter_subject: `${SUBJECTS}>`,
+      ack_policy: AckPolicy.None,
+      inactive_threshold: nanos(2 * TIMEOUT_MS),
+      mem_storage: true,
+      num_replicas: 1,
+    });
+  try {
+    return await make();
+  } catch (error) {
+    if (!isTaken(error)) throw error;
+    await jsm.consumers.delete(STREAM, name);
+    return await make();
+  }
+}
+
+/** The name is another consumer's (nats-server, errors.json: JSConsumerAlreadyExists, JSConsumerNameExistErr). */
+function isTaken(error: unknown): boolean {
+  return error instanceof JetStreamApiError && [10_148, 10_013].includes(error.code);
 }
 
 /** A message of the bucket's stream as the key that it stands for: as it was put, or that it was taken away. */

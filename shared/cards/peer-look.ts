@@ -43,6 +43,8 @@ export interface AfterLook {
   readonly forget: readonly string[];
   /** The ledger; nothing when what is stored is still good enough. */
   readonly ledger?: NatsLedger;
+  /** What is known by now of who is there, whether it is to be written or not. */
+  readonly known: NatsLedger;
 }
 
 type Known = ReadonlyMap<string, Stored<PeerFacts>>;
@@ -64,6 +66,7 @@ export function afterLook(known: Known, before: NatsLedger, look: Look): AfterLo
     put: newest.flatMap(([id, { facts }]) => changed(known.get(id), facts, look.at)),
     forget: [...known.keys()].filter((id) => !seen.has(id)),
     ...(isWorthWriting(before, ledger, look.at) && { ledger }),
+    known: ledger,
   };
 }
 

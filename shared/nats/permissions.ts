@@ -39,6 +39,11 @@ function publish(
   return { kind: "publish", subject, functions, why, ...(delegating && { delegating }) };
 }
 
+/** By which consumer the functions of a deployment read the bucket of cards, one look after the other. */
+export function lookReader(deployment: string): string {
+  return `sluice_look_${deployment}`;
+}
+
 /**
  * What each needs on NATS, and nothing else (docs/nats.md, "Permissions by function"). A test gives each exactly its own
  * lines, and takes each of a function's away.
@@ -123,6 +128,13 @@ export const NATS_PERMISSIONS: readonly NatsPermission[] = [
   ),
   publish("$KV.A2A_PEERS.<runtime>", ["bridge", "cards"], "to put them again; to take one away"),
   publish("a2a.v1.heartbeat.<runtime>.>", ["cards"], "signs of life"),
+  publish(
+    "$JS.API.CONSUMER.CREATE.KV_A2A_PEERS.sluice_look_<deployment>.$KV.A2A_PEERS.>",
+    ["cards"],
+    "to look who else shows a card",
+  ),
+  publish("$JS.API.CONSUMER.MSG.NEXT.KV_A2A_PEERS.sluice_look_<deployment>", ["cards"], "the same"),
+  publish("$JS.API.CONSUMER.DELETE.KV_A2A_PEERS.sluice_look_<deployment>", ["cards"], "to be done with it"),
   publish(
     "$JS.API.CONSUMER.CREATE.OBJ_a2a-artifacts.>",
     ["work"],

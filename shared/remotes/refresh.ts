@@ -3,6 +3,7 @@ import type { HttpFacts, SignatureFacts, Standing } from "../cards/peer-facts.ts
 import type { Stored } from "../cards/peer-store.ts";
 import type { RemoteConfig } from "../config/remotes.ts";
 import { given } from "../wire/reading.ts";
+import { readCard } from "./card.ts";
 import { type CardFetch, fetchCard } from "./fetch-card.ts";
 import { MAX_REASON } from "./probe.ts";
 import type { SendRequest } from "./request.ts";
@@ -14,7 +15,8 @@ export const MAX_NOTES = 20;
 /** What a card's signatures say, as far as it decides (docs/cards-signing.md). */
 export type Verdict =
   | { readonly state: "unsigned" }
-  | { readonly state: "valid"; readonly kid: string; readonly key: string }
+  /** `card`: what was signed, in place of all that came. */
+  | { readonly state: "valid"; readonly kid: string; readonly key: string; readonly card?: unknown }
   | { readonly state: "invalid"; readonly reason: string }
   /** Well signed by another key than the pinned one. */
   | { readonly state: "changed"; readonly offered: string };
@@ -94,7 +96,7 @@ export async function refreshRemote(
     ...(signal && { signal }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   });
-  const judged = await judge(fetched, stored, options.verify);
+  const judged = await judge(fetched, { url, stored, verify: options.verify });
   if ("reason" in judged) {
     const standing = failedStanding(before, judged, now());
     return {
@@ -141,8 +143,15 @@ interface Refused {
 /** Whether what came may be taken. */
 async function judge(
   fetched: CardFetch,
-  stored: HttpFacts | undefined,
-  verify: VerifyCard | undefined,
+  {
+    url,
+    stored,
+    verify,
+  }: {
+    readonly url: string;
+    readonly stored: HttpFacts | undefined;
+    readonly verify: VerifyCard | undefined;
+  },
 ): Promise<{ readonly fetched: Taken; readonly signature: SignatureFacts } | Refused> {
   if (fetched.kind === "failed") return fetched;
   if (fetched.kind === "unchanged" || verify === undefined)
@@ -153,8 +162,11 @@ async function judge(
   switch (verdict.state) {
     case "unsigned":
       return { fetched, signature: { state: "unsigned" } };
-    case "valid":
-      return { fetched, signature: { state: "valid", key: verdict.key, kid: verdict.kid } };
+    case "valid": {
+      const signed = verdict.card === undefined ? fetched : signedOf(fetched, verdict.card, url);
+      if ("reason" in signed) return signed;
+      return { fetched: signed, signature: { state: "valid", key: verdict.key, kid: verdict.kid } };
+    }
     case "invalid":
       return { reason: `${fetched.path}: its signature counts for nothing: ${verdict.reason}` };
     case "changed":
@@ -163,6 +175,17 @@ async function judge(
         offeredKey: verdict.offered,
       };
   }
+}
+
+/** The card that was fetched, as far as it was signed: what the signature does not cover might be anybody's. */
+function signedOf(
+  fetched: Extract<CardFetch, { kind: "card" }>,
+  card: unknown,
+  url: string,
+): Extract<CardFetch, { kind: "card" }> | Refused {
+  const read = readCard(Buffer.from(JSON.stringify(card)), url);
+  if (read.ok) return { ...fetched, ...read.value };
+  return { reason: `${fetched.path}: what of it is signed is no card: ${read.reason}` };
 }
 
 function failedStanding(before: Standing, { reason, offeredKey }: Refused, now: number): Standing {
@@ -187,9 +210,13 @@ function warningOf(
   return `remote agent ${name}: its card cannot be refreshed (${failures} in a row, since ${at(failingSince)}), ${kept}: ${reason}`;
 }
 
-/** The facts with another key pinned: what an operator does who accepts the one that was offered. */
-export function withAcceptedKey(facts: HttpFacts, key: string): HttpFacts {
+/**
+ * The facts with another key pinned: what an operator does who accepts the one that was offered.
+ *
+ * @param key none to take the next card by whatever key, or unsigned
+ */
+export function withAcceptedKey(facts: HttpFacts, key: string | undefined): HttpFacts {
   const { etag: _, ...rest } = facts;
   // Without what the card was called it comes anew, and is judged by this key.
-  return { ...rest, signature: { state: "unverified", key } };
+  return { ...rest, signature: { state: "unverified", ...(key !== undefined && { key }) } };
 }

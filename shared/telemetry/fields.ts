@@ -48,12 +48,17 @@ export const LOG_FIELDS = {
   redriven: "whether it was sent back from the dead letters",
   receives: "how often SQS has",
   nakMs: "after how many milliseconds it comes again",
-  reason: "why it was terminated, or a card withheld",
+  reason: "why it was terminated, a card withheld, or a remote agent's card or answer not had",
   sqsMessageId: "the record of a batch that has failed",
   queueUrl: "the queue that cannot be measured",
   forwarded: "messages that a run of the bridge has put on the queues",
   givenBack: "messages that it could not put there",
   redelivered: "of those forwarded, the ones delivered before",
+  // Peers.
+  remote: "a remote agent's name in `agents.yaml`",
+  round: "what was not done: `look`, `refresh`, `probe` or `count`",
+  added: "ids of skills that a remote agent's new card has, and the one before had not",
+  removed: "ids of skills that it has no more",
   // Errors.
   errorName: "the error's name",
   errorMessage: "its message; of an agent's error only the name is told",

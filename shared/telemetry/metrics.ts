@@ -192,6 +192,44 @@ export const METRICS = {
     dimensions: NONE,
     meaning: "cards under our agents' ids that another stack, or somebody else, had put",
   },
+  // Peers and remote agents.
+  PeersLive: { ...gauge, dimensions: NONE, meaning: "peers on NATS that are there" },
+  PeersStale: { ...gauge, dimensions: NONE, meaning: "peers on NATS that are known, and not there" },
+  PeersAmiss: { ...gauge, dimensions: NONE, meaning: "records in the bucket of cards that are none" },
+  RemotesRefreshed: {
+    ...count,
+    dimensions: NONE,
+    meaning: "cards of remote agents that were asked for and had, changed or not",
+  },
+  RemotesFailed: {
+    ...count,
+    dimensions: NONE,
+    meaning: "cards of remote agents that were asked for in vain",
+  },
+  RemoteSkillsAdded: { ...count, dimensions: NONE, meaning: "skills that new cards of remote agents have" },
+  RemoteSkillsRemoved: { ...count, dimensions: NONE, meaning: "skills that they have no more" },
+  RemotesStale: {
+    ...gauge,
+    dimensions: NONE,
+    meaning: "remote agents whose card was asked for in vain three times in a row, or more",
+  },
+  RemotesUnreachable: {
+    ...gauge,
+    dimensions: NONE,
+    meaning: "remote agents that did not answer when they were last looked after",
+  },
+  RemoteLatency: { ...time, dimensions: NONE, meaning: "until a remote agent that is looked after answers" },
+  RemoteCardAge: {
+    ...time,
+    dimensions: NONE,
+    meaning:
+      "how long ago the card of a remote agent was last had, the longest of all, in the deployment's own time; one that may be kept for an hour is not asked for before",
+  },
+  PeerRoundsFailed: {
+    ...count,
+    dimensions: ["round"],
+    meaning: "looks for peers (`look`) and rounds through the remote agents that have failed",
+  },
   RuntimesWithoutConsumers: {
     ...count,
     dimensions: NONE,

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import {
+  AckPolicy,
+  DeliverPolicy,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+} from "@nats-io/jetstream";
 import { headers, type NatsConnection, nanos } from "@nats-io/transport-node";
 import { lookThrough, MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
 import { keepLook } from "../../shared/cards/peer-keeping.ts";
@@ -26,7 +33,8 @@ after(async () => {
   await server.stop();
 });
 
-const look = () => lookThrough(js, jsm, Date.now);
+const BY = { reader: "sluice_look_acme", now: Date.now };
+const look = () => lookThrough(js, jsm, BY);
 const put = (key: string, bytes: Uint8Array) => js.publish(`$KV.A2A_PEERS.${key}`, bytes);
 
 test("where there is no bucket, nobody is seen; in one, each key as it is now", async () => {
@@ -80,6 +88,20 @@ test("where there is no bucket, nobody is seen; in one, each key as it is now", 
   assert.equal(consumers, 0, "nothing is left behind");
 });
 
+test("a look that was ended in the middle hides nothing from the next", async () => {
+  // What a killed function leaves: the reader, which has been told everything.
+  const left = await jsm.consumers.add("KV_A2A_PEERS", {
+    name: BY.reader,
+    deliver_policy: DeliverPolicy.LastPerSubject,
+    filter_subject: "$KV.A2A_PEERS.>",
+    ack_policy: AckPolicy.None,
+  });
+  const told = await js.consumers.getConsumerFromInfo(left).fetch({ max_messages: left.num_pending });
+  for await (const message of told) if (message.info.pending === 0) break;
+  const seen = await look();
+  assert.deepEqual([left.num_pending, seen.entries.length], [3, 3]);
+});
+
 test("keys at the bound and one past it", async () => {
   await jsm.streams.purge("KV_A2A_PEERS");
   const keys = (count: number) => Array.from({ length: count }, (_, at) => `key-${at}`);
@@ -95,5 +117,5 @@ test("a server that does not answer is no bucket without cards", async () => {
   const gone = await connectNats({ servers: [server.url], credentials: "none", name: "test" });
   const [itsJs, itsJsm] = [jetstream(gone), await jetstreamManager(gone)];
   await gone.close();
-  await assert.rejects(lookThrough(itsJs, itsJsm, Date.now));
+  await assert.rejects(lookThrough(itsJs, itsJsm, BY));
 });

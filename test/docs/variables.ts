@@ -1,8 +1,9 @@
 import { Template } from "aws-cdk-lib/assertions";
 import * as z from "zod";
 import { FUNCTION_NAMES } from "../../infra/bundle.ts";
+import { parseDeployment } from "../../shared/config/deployment.ts";
 import type { FunctionVariable } from "../../shared/config/env.ts";
-import { stackWith } from "../infra/support/stack.ts";
+import { deploymentOf, stackWith } from "../infra/support/stack.ts";
 import type { Cell } from "../report/markdown.ts";
 
 /** What functions read by their schemas (shared/config/env.ts): bundles carry no descriptions. */
@@ -28,6 +29,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   NODE_OPTIONS: "That stack traces name lines of the sources.",
   AWS_REGION: "The region; a function has it from Lambda.",
   HEALTH_PORT: "Where the bridge as a service answers on its own machine whether it is well.",
+  CREDENTIAL_VARIABLES:
+    "Names of variables, divided by commas, in which credentials of [remote agents](remotes.md) are kept (`env:NAME`); the local host hands these on.",
   TIME_SCALE: "How much faster than normal; set by the local host alone.",
 };
 
@@ -63,7 +66,10 @@ function toldTo(): Map<string, Set<string>> {
   const told = new Map<string, Set<string>>();
   const tell = (name: string, to: string) => told.set(name, (told.get(name) ?? new Set()).add(to));
   const functions = { heavy: {} };
-  const asFunction = Template.fromStack(stackWith({ functions, nats }));
+  const remotes = [{ name: "a", url: "https://a.example/a2a", auth: { credentials: "env:A_KEY" } }];
+  const { agents, deployment: name } = deploymentOf("support", "heavy");
+  const deployment = parseDeployment({ deployment: name, agents, remotes });
+  const asFunction = Template.fromStack(stackWith({ deployment, functions, nats }));
   for (const { Properties } of Object.values(asFunction.findResources("AWS::Lambda::Function"))) {
     const { Variables } = lambda.parse(Properties).Environment;
     for (const name of Object.keys(Variables)) tell(name, Variables.POWERTOOLS_SERVICE_NAME);

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
 import * as z from "zod";
 import { FUNCTION_NAMES } from "../../infra/bundle.ts";
-import { type Resource, resources, stackWith } from "./support/stack.ts";
+import { type DeploymentConfig, parseDeployment } from "../../shared/config/deployment.ts";
+import { deploymentOf, type Resource, resources, stackWith } from "./support/stack.ts";
 
 /**
  * Each form of the stack is synthesized as `cdk synth` does it, without an account: what CloudFormation would refuse and
@@ -30,7 +31,8 @@ for (const bridge of BRIDGES)
       test(`a bridge as ${bridge}, network ${network}, stage ${stage}`, () => {
         const cloud = { bridge, stage, keepData, logRetentionDays: 7, ...(placed && { network: placed }) };
         const functions = { "billing-2": { timeoutSec: 60, batchSize: 5, maxConcurrency: 3 } };
-        const stack = stackWith({ cloud, functions });
+        const deployment = withRemotes(deploymentOf("support", "billing-2"));
+        const stack = stackWith({ cloud, functions, deployment });
         assert.equal(stack.stackName, stage === "main" ? "sluice-acme" : "sluice-acme--dev");
         assert.deepEqual(stack.tags.tagValues(), { "sluice:deployment": "acme", "sluice:stage": stage });
         const template = Template.fromStack(stack);
@@ -47,6 +49,15 @@ for (const bridge of BRIDGES)
         assert.equal(kept.length, placed === undefined ? 0 : count);
       });
     }
+
+/** With remote agents on this network and on the internet. */
+function withRemotes(deployment: DeploymentConfig): DeploymentConfig {
+  const remotes = [
+    { name: "near", url: "http://10.1.0.7:8080/a2a" },
+    { name: "far", url: "https://far.example/a2a" },
+  ];
+  return parseDeployment({ ...deployment, remotes });
+}
 
 function deniesInterfaces({ Properties }: Resource): boolean {
   const text = JSON.stringify(Properties.PolicyDocument);
@@ -109,14 +120,14 @@ const rules = z
   )
   .default([]);
 
-/** Whoever is in the stack's network may go out to AWS and NATS; only its endpoints let anything in, from its own. */
+/** Whoever is in the stack's network may go out to AWS, NATS and remote agents; only its endpoints let anything in, from its own. */
 function assertClosed(group: Record<string, unknown>): void {
   const egress = rules.parse(group.SecurityGroupEgress);
   for (const { FromPort, ToPort, IpProtocol, CidrIp } of egress)
     if (CidrIp === "0.0.0.0/0") assert.deepEqual([IpProtocol, FromPort, ToPort], ["tcp", FromPort, FromPort]);
     else assert.equal(CidrIp, "255.255.255.255/32"); // CloudFormation's way to say nowhere
   const ports = egress.filter(({ CidrIp }) => CidrIp === "0.0.0.0/0").map(({ FromPort }) => FromPort);
-  for (const port of ports) assert.ok(port === 443 || port === 4222);
+  for (const port of ports) assert.ok(port === 443 || port === 4222 || port === 8080);
   for (const rule of rules.parse(group.SecurityGroupIngress)) assert.equal(rule.CidrIp, undefined);
 }
 

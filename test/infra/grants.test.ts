@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
+import { parseDeployment } from "../../shared/config/deployment.ts";
 import { callsOf } from "./support/calls.ts";
 import {
   allowedBy,
@@ -12,7 +13,7 @@ import {
   programsOf,
   templateOf,
 } from "./support/permissions.ts";
-import { stackWith } from "./support/stack.ts";
+import { deploymentOf, stackWith } from "./support/stack.ts";
 
 /**
  * A role allows what its function needs and nothing else. What it needs is derived: from its code, as much of it as its
@@ -22,10 +23,17 @@ import { stackWith } from "./support/stack.ts";
 
 /** What the operator grants an agent's own function (agents.yaml). */
 const GRANTED = { actions: ["s3:GetObject"], resources: ["arn:aws:s3:::manuals/*"] };
+/** Of whom two tell who we are by a secret, one of them by that of NATS. */
+const REMOTES = ["secret:acme/nats", "secret:acme/auditor", "env:KEY", "file:/key"].map((credentials, i) => ({
+  name: `remote${i}`,
+  url: "https://a.example/a2a",
+  auth: { credentials },
+}));
 const NETWORK = { vpcId: "new" };
 
 const forms = {
   "a bridge as a function, in no network": synthesized({
+    deployment: parseDeployment({ ...deploymentOf("support", "billing"), remotes: REMOTES }),
     nats: { credentials: "secret:acme/nats" },
     functions: { billing: { permissions: [GRANTED] } },
   }),
@@ -44,9 +52,12 @@ function entryOf({ id }: Program): string {
   return `${kind}/handler.ts`;
 }
 
-/** What is given by the operator, whatever the agent's own code does with it. */
-function grantedTo({ id }: Program): Permission[] {
-  return id.startsWith("workbilling") ? ["s3:GetObject arn:aws:s3:::manuals/*"] : [];
+/** What is given by the operator, whatever the agent's own code does with it; and the secrets of remote agents. */
+function grantedTo({ id, environment }: Program): Permission[] {
+  if (id.startsWith("workbilling")) return ["s3:GetObject arn:aws:s3:::manuals/*"];
+  const secret = "arn:AWS::Partition:secretsmanager:AWS::Region:AWS::AccountId:secret:acme/auditor";
+  const asks = id.startsWith("cards") && environment.CREDENTIAL_VARIABLES === "KEY";
+  return asks ? [`secretsmanager:GetSecretValue ${secret}`] : [];
 }
 
 for (const [form, { template, programs }] of Object.entries(forms))

@@ -234,7 +234,13 @@ const ALLOWED: Readonly<Record<FunctionName, readonly string[]>> = {
   ],
   work: [...CONSUME, ...VALUES, ...LEAVES, "dynamodb:BatchGetItem", "dynamodb:PutItem", "sqs:SendMessage"],
   sweep: [...LEAVES, "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"],
-  cards: ["dynamodb:GetItem", "dynamodb:UpdateItem"],
+  cards: [
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+  ],
 };
 for (const name of FUNCTION_NAMES)
   test(`the function ${name} may do what it does and nothing else`, () => {

@@ -67,12 +67,32 @@ test("all are asked at first, some at a time, then each once in ten minutes, spr
 });
 
 test("each agent's turn comes once in the time", () => {
-  const standing = { id: "r", seen: START, failures: 0 };
   for (const { name } of remotes) {
-    const turns = Array.from({ length: 20 }, (_, at) => isTurn(name, standing, START + 7 + at * MINUTE));
+    let seen = START;
+    const turns = Array.from({ length: 20 }, (_, minute) => {
+      const at = START + 7 + minute * MINUTE;
+      if (!isTurn(name, { id: name, seen, failures: 0 }, at)) return false;
+      seen = at;
+      return true;
+    });
     assert.equal(turns.filter(Boolean).length, 2);
     assert.equal(turns.lastIndexOf(true) - turns.indexOf(true), REFRESH_EVERY_MS / MINUTE);
   }
+});
+
+test("who was left out when the turn was comes next, but for who fails; a deployment that lives faster has more turns", () => {
+  const [{ name } = assert.fail()] = remotes;
+  const at = Array.from({ length: 10 }, (_, minute) => START + minute * MINUTE);
+  const turnsOf = (standing: Parameters<typeof isTurn>[1], scale?: number) =>
+    at.filter((now) => isTurn(name, standing, now, scale)).length;
+  const overdue = START - REFRESH_EVERY_MS - MINUTE;
+  assert.equal(turnsOf({ id: name, seen: overdue, failures: 0 }), 10);
+  assert.equal(turnsOf({ id: name, seen: overdue + 10 * MINUTE, failures: 0 }), 1);
+  assert.equal(turnsOf({ id: name, seen: overdue, failures: 1, failingSince: START }), 1);
+  assert.equal(
+    turnsOf({ id: name, seen: at[9] ?? 0, failures: 0 }, 10),
+    turnsOf({ id: name, failures: 1 }, 10),
+  );
 });
 
 test("an operator who wants one refreshed waits for no turn", async () => {
@@ -105,9 +125,9 @@ test("dead agents keep nobody else from being refreshed and looked after", async
   const results = await refreshRound(round);
   assert.equal(results.filter(({ outcome }) => outcome === "updated").length, remotes.length - 1);
   assert.match(results[3]?.warning ?? "", /^remote agent r3: .*status 200, got 503; .*status 200, got 503$/);
-  const probes = await probeRound(round);
-  assert.equal(probes.get("r3")?.reachable, false);
-  assert.equal(probes.get("r4")?.reachable, true);
+  const probes = await probeRound({ ...round, signal: new AbortController().signal });
+  assert.equal(probes.get("r3")?.probe.reachable, false);
+  assert.equal(probes.get("r4")?.probe.reachable, true);
   const { peers } = await peersKnown(round.store, remotes, START);
   assert.deepEqual(
     peers.slice(3, 5).map(({ status, health }) => [status.state, health?.reachable]),
@@ -116,5 +136,7 @@ test("dead agents keep nobody else from being refreshed and looked after", async
       ["live", true],
     ],
   );
+  assert.deepEqual((await probeRound(round)).get("r3")?.before?.reachable, false);
   assert.equal((await probeRound({ ...round, remotes: [] })).size, 0);
+  assert.equal((await probeRound({ ...round, signal: AbortSignal.abort() })).size, 0, "its time is over");
 });

@@ -14,6 +14,5 @@ export type {
   Rest,
   Seen,
   SeenArtifact,
-  SeenMessage,
   Started,
 } from "./types.ts";

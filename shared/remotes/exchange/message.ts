@@ -1,8 +1,7 @@
 import type { Part as SdkPart, SendMessageRequest } from "@a2a-js/sdk";
 import type { Part } from "../../wire/message.ts";
 import type { CardExtensions } from "../extensions.ts";
-import { stampOf } from "../hitl/stamp.ts";
-import type { ExchangeTrace, Outgoing, Reply } from "./types.ts";
+import type { ExchangeTrace, Held, Outgoing, Reply } from "./types.ts";
 
 /** `ROLE_USER` (A2A 1.0 §4.1.5). */
 const USER = 1;
@@ -60,22 +59,25 @@ function metadataOf({ skill, held }: Outgoing, { trace, extensions }: Stamp) {
     skillHint: skill,
     correlationId,
     ...(parentId && { parentId }),
-    ...(held ? stampOf(skill, held, extensions) : extensions && stampsOf(extensions, skill)),
+    ...heldAs(held ?? declared(extensions, skill)),
+    ...(extensions?.cost && { "x-cost-skill": skill }),
+    ...(extensions?.confidence && { "x-confidence-skill": skill }),
+    ...(extensions?.worldstateDelta && { "x-effect-domain-skill": skill }),
     "a2a.trace": traceOf(trace, skill),
   };
 }
 
-/** What the extensions of a card want to be told with each message (docs/remotes.md, how a remote agent is asked). */
-function stampsOf(extensions: CardExtensions, skill: string): Record<string, unknown> {
-  const radius = extensions.blast.find((of) => of.skill === skill)?.radius;
-  const hitl = extensions.hitl.find((of) => of.skill === skill);
+/** What the card says of the skill. */
+function declared(extensions: CardExtensions | undefined, skill: string): Partial<Held> {
+  const radius = extensions?.blast.find((of) => of.skill === skill)?.radius;
+  return { ...extensions?.hitl.find((of) => of.skill === skill), ...(radius && { radius }) };
+}
+
+function heldAs({ mode, vetoTtlMs, radius }: Partial<Held>) {
   return {
-    ...(extensions.cost && { "x-cost-skill": skill }),
-    ...(extensions.confidence && { "x-confidence-skill": skill }),
-    ...(extensions.worldstateDelta && { "x-effect-domain-skill": skill }),
     ...(radius && { "x-blast-radius": radius }),
-    ...(hitl && { "x-hitl-mode": hitl.mode }),
-    ...(hitl?.vetoTtlMs && { "x-hitl-veto-ttl-ms": hitl.vetoTtlMs }),
+    ...(mode && { "x-hitl-mode": mode }),
+    ...(vetoTtlMs && { "x-hitl-veto-ttl-ms": vetoTtlMs }),
   };
 }
 

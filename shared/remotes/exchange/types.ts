@@ -4,7 +4,7 @@ import type { GuardedFetch } from "../../http/guarded-fetch.ts";
 import type { Part } from "../../wire/message.ts";
 import type { TaskState } from "../../wire/states.ts";
 import type { RemoteCard } from "../card.ts";
-import type { Holding } from "../hitl/mode.ts";
+import type { BlastEntry, HitlEntry } from "../extensions.ts";
 
 /**
  * How a hosted agent of kind `remote` speaks with an A2A agent over HTTP (docs/remotes.md): what goes out, and what comes back as
@@ -20,13 +20,16 @@ export interface Outgoing {
   readonly skill: string;
   /** At least one. Of a part's metadata `mimeType` goes along, and nothing else. */
   readonly parts: readonly Part[];
-  /** How it was held before it is sent, where it was: the request's metadata says so (docs/hitl.md). */
-  readonly held?: Holding;
   /** Media types that the answer may have; any, if none is given. */
   readonly accepts?: readonly string[];
   /** `false` to send without a stream although the agent has streams. */
   readonly stream?: boolean;
+  /** How it was held before it is sent, which the agent is told; as its card declares for the skill, if it is not given. */
+  readonly held?: Held | undefined;
 }
+
+/** Who has agreed to a message, and how far its skill reaches (docs/remotes.md, extensions). */
+export type Held = Pick<HitlEntry, "mode" | "vetoTtlMs"> & Partial<Pick<BlastEntry, "radius">>;
 
 /** An answer to what a task asks (`input-required`, `auth-required`). */
 export interface Reply extends Outgoing {

@@ -4,13 +4,13 @@ import type { Part } from "../../wire/index.ts";
 import { hold } from "../hitl/hold.ts";
 import { Observing, progressOf } from "../observed/observing.ts";
 import { ownPart } from "./artifacts.ts";
-import { Conversation, isSameQuestion, RemoteTaskError } from "./conversation.ts";
+import { Conversation, RemoteTaskError } from "./conversation.ts";
 import type { Front, FrontTask } from "./front.ts";
 import { MAX_QUESTION, MAX_STALE_QUESTIONS } from "./limits.ts";
 import { STEPS, TALK } from "./names.ts";
 import { outcomeOf } from "./outcome.ts";
 import { shownOf } from "./terms.ts";
-import { asks, isOver, type Told } from "./told.ts";
+import { asks, isOver, isSameQuestion, type Told } from "./told.ts";
 import { words } from "./words.ts";
 
 /**
@@ -42,7 +42,7 @@ export async function runFront(task: FrontTask, step: Step, front: Front): Promi
     for (let answered: Told | undefined, stale = 0; ; ) {
       await giveOut(step, told);
       observe(step, observing, told);
-      if (isOver(told)) return outcomeOf(front.remote, told, conversation.gathered, observing.metrics);
+      if (isOver(told)) return outcomeOf(front.remote, told, conversation, observing.metrics);
       if (!asks(told)) {
         if (told.says !== undefined) progress(told.says.text);
         told = await conversation.look();

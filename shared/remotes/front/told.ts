@@ -1,6 +1,6 @@
 import type { Part, TaskState } from "../../wire/index.ts";
 import { isTerminal } from "../../wire/states.ts";
-import type { ObservedData } from "../exchange/index.ts";
+import type { ObservedData, Seen } from "../exchange/index.ts";
 
 /**
  * What is stored of an exchange with a remote agent, as the result of its step (docs/remotes.md, "An agent that is a remote
@@ -64,4 +64,15 @@ export function isOver({ state, whole }: Pick<Told, "state" | "whole">): boolean
 /** Whether the remote waits for an answer. */
 export function asks({ state }: Pick<Told, "state">): boolean {
   return state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED";
+}
+
+/** Whether a task asks what it has asked before: then it has not read the answer. */
+export function isSameQuestion(
+  { state, message, text }: Pick<Seen, "state" | "message" | "text">,
+  asked: Pick<Told, "state" | "says">,
+): boolean {
+  if (state !== asked.state) return false;
+  if (message?.messageId !== undefined && asked.says?.messageId !== undefined)
+    return message.messageId === asked.says.messageId;
+  return (message?.text ?? text ?? "") === (asked.says?.text ?? "");
 }

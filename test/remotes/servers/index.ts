@@ -15,7 +15,7 @@ import { type HttpServer, type SeenRequest, sendJson, serveHttp } from "./http.t
 
 export { blast, type CardOptions, extension, hitl } from "./card.ts";
 export type { Execution } from "./executor.ts";
-export { type Intercept, type SeenRequest, sendJson } from "./http.ts";
+export { type SeenRequest, sendJson } from "./http.ts";
 
 /** How a server is to be. */
 export interface RemoteServerOptions {
