@@ -13,7 +13,6 @@ import {
   HITL_MODES,
   type HitlMode,
 } from "../../shared/remotes/hitl/scales.ts";
-import { stampOf } from "../../shared/remotes/hitl/stamp.ts";
 
 const BASE = "https://proto-labs.ai/a2a/ext";
 const strictness = (mode: HitlMode) => HITL_MODES.indexOf(mode);
@@ -109,21 +108,6 @@ describe("which mode holds", () => {
     assert.equal("vetoTtlMs" in of({ mode: "gated", vetoTtlMs: 120_000 }), false);
     assert.equal(of({ mode: "gated", reviewer: "operator" }).reviewer, "operator");
     assert.equal(of({ mode: "gated", reviewer: "somebody" }).reviewer, "requester");
-  });
-});
-
-test("a request's metadata says how it was held, and asks for what the card declares alone", () => {
-  const card = { cost: true, confidence: false, worldstateDelta: true };
-  const held = { mode: "veto", radius: "repo", reviewer: "requester", vetoTtlMs: 60_000 } as const;
-  assert.deepEqual(stampOf("deploy", held, card), {
-    "x-blast-radius": "repo",
-    "x-hitl-mode": "veto",
-    "x-hitl-veto-ttl-ms": 60_000,
-    "x-cost-skill": "deploy",
-    "x-effect-domain-skill": "deploy",
-  });
-  assert.deepEqual(stampOf("deploy", { mode: "notification", reviewer: "requester" }, undefined), {
-    "x-hitl-mode": "notification",
   });
 });
 
