@@ -7,8 +7,14 @@ import { sweep } from "../functions/sweep/sweep.ts";
 import type { Agent } from "../shared/agents/index.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import { type Timing, timing } from "../shared/config/timing.ts";
+import {
+  type Answered,
+  answerAsOperator,
+  type Verdict as OperatorVerdict,
+} from "../shared/events/operator-answer.ts";
 import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
-import { MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
+import type { Head } from "../shared/tasks/items.ts";
+import { hintOf, MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
 import { filePolicies } from "../shared/testing/file-policies.ts";
@@ -138,6 +144,13 @@ export class Simulation {
   }): Promise<Verdict> {
     const message = controlMessage({ ...of, to: this.runtime, createdAt: this.createdAt() });
     return await this.#deliver("control", message, control);
+  }
+
+  /** Gives the operator's answer to what only the operator may approve, as `sluice approve` does. */
+  operator(taskId: string, verdict: OperatorVerdict): Promise<Answered> {
+    const { hint, now } = this.#common();
+    const deps = { store: this.store, values: this.values, now, hint: (head: Head) => hint(hintOf(head)) };
+    return answerAsOperator(deps, taskId, verdict);
   }
 
   /** Hands an event of a task that the agent has handed on to `events`; it is repeated like a control. */

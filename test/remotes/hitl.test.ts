@@ -265,6 +265,9 @@ describe("a task is held before anything is sent", () => {
       await task.approve();
       assert.match(task.events.at(-1)?.content ?? "", /^only the operator may approve this\n\n/);
       assert.deepEqual(sent, []);
+      await task.approveAsOperator();
+      await task.outcome();
+      assert.deepEqual(sent, ALL);
     }
   });
 
