@@ -2,12 +2,13 @@ import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
+import type { OutcomeBook } from "../../shared/policy/choosing/outcomes.ts";
 import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import { cancelMessage, MAX_CHILD_ARTIFACTS, parentTaskId } from "../../shared/tasks/delegation.ts";
 import { fold } from "../../shared/tasks/fold.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import type { Values } from "../../shared/tasks/values.ts";
-import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 import type { TaskEvent } from "../../shared/wire/index.ts";
 import { isSeen, type WakeDeps, wake } from "../wake.ts";
 import { type Decision, decide, type Hearing } from "./decide.ts";
@@ -20,6 +21,8 @@ export interface EventsDeps extends WakeDeps {
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
   readonly policies: Policies;
+  /** Where it is kept how what was handed on has come out. */
+  readonly outcomes: () => Promise<Pick<OutcomeBook, "note">>;
   readonly telemetry: Telemetry;
 }
 
@@ -123,7 +126,8 @@ async function take(deps: EventsDeps, found: Found, event: TaskEvent, storedAt: 
     decision = decide(entries, event, { at: now(), step: found.step });
   }
   if (decision.kind === "refuse") return { term: decision.reason };
-  note(deps, head, event, decision);
+  tell(deps, head, event, decision);
+  await note(deps, event, decision);
   if (event.kind === "accepted" && event.taskId !== undefined) {
     const child = { delegator: event.to, executor: event.from, childTaskId: event.taskId };
     await store.bindChild(child, { taskId: head.taskId, step: decision.step }, head.expiresAt);
@@ -187,7 +191,20 @@ async function wakeFor(deps: EventsDeps, head: Head, entries: readonly Entry[], 
   if (news !== undefined && !isSeen(entries, news.place)) await wake(deps, head.taskId, news.place);
 }
 
-function note({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision: Decision): void {
+/**
+ * Remembers how what an agent was chosen for has come out: by whoever has put it, so once however often it is told. To have
+ * it forgotten is no reason to hear the event again.
+ */
+async function note({ outcomes, telemetry }: EventsDeps, { from: executor }: TaskEvent, decision: Decision) {
+  if (decision.kind !== "put" || decision.result === undefined) return;
+  try {
+    await (await outcomes()).note(executor, decision.result);
+  } catch (error) {
+    telemetry.warn("an outcome could not be noted", { executor, ...errorFields(error) });
+  }
+}
+
+function tell({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision: Decision): void {
   if (decision.kind !== "put" || decision.heard?.outcome === undefined) return;
   const { taskId, to } = head;
   const { from: executor, taskId: child, state } = event;

@@ -6,6 +6,7 @@ import type { Context, SQSEvent } from "aws-lambda";
 import { workHint } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
+import { choosingOf } from "../choosing.ts";
 import { hinter, newsSubject, pausesOf, wire } from "../wiring.ts";
 import { guardMainThread } from "./guard.ts";
 import { watchStrays } from "./strays.ts";
@@ -15,6 +16,7 @@ const wiring = wire("work", deployment);
 const deps = {
   ...wiring,
   pauses: pausesOf(wiring),
+  choosing: choosingOf(wiring),
   agents,
   runner: async () => (await import("./run.ts")).runTask,
   hint: hinter(),

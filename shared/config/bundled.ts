@@ -69,7 +69,7 @@ const hosted = z.whenUsed(
 
 /** Of others: built for deployments alone that have any. */
 const othersOf = z.whenUsed(
-  (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound">> =>
+  (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound" | "choosing">> =>
     z.strictObject({
       remotes: z.optional(
         z.array(
@@ -91,6 +91,7 @@ const othersOf = z.whenUsed(
         ),
       ),
       outbound: z.optional(z.strictObject({ allow: z.array(text) })),
+      choosing: z.optional(z.strictObject({ default: z.optional(text), cooldownSec: z.record(slug, int) })),
     }),
 );
 
@@ -105,6 +106,7 @@ const deployment = z.strictObject({
   discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
   remotes: z.optional(z.unknown()),
   outbound: z.optional(z.unknown()),
+  choosing: z.optional(z.unknown()),
 });
 
 /**
@@ -114,15 +116,15 @@ const deployment = z.strictObject({
  * @throws Error that names each field that is not as expected; of an agent's, when `agents` is read
  */
 export function readBundled(value: unknown): DeploymentConfig {
-  const { agents, remotes, outbound, ...rest } = read(deployment, value);
+  const { agents, remotes, outbound, choosing, ...rest } = read(deployment, value);
   const readAgents = z.whenUsed(() => read(hosted(), { agents }).agents);
-  const others = remotes ?? outbound;
+  const others = remotes ?? outbound ?? choosing;
   return {
     ...rest,
     get agents() {
       return readAgents();
     },
-    ...(others !== undefined && read(othersOf(), given({ remotes, outbound }))),
+    ...(others !== undefined && read(othersOf(), given({ remotes, outbound, choosing }))),
   };
 }
 
