@@ -79,11 +79,11 @@ export interface DelegateOptions {
    * The agent that is to do the task: its runtime, or what it alone is called. It is never replaced by another. Without
    * it one that has the skill is chosen (docs/choosing.md).
    */
-  readonly to?: string;
+  readonly to?: string | undefined;
   /** The skill: a slug, or `channelRef/slug` for a runtime that shows no card. With `to` it is `task` unless said otherwise. */
-  readonly skill?: string;
+  readonly skill?: string | undefined;
   /** What the task is about, such as a repository and a commit, for skills that rest for a time for each subject. */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
   /** What is asked of it. */
   readonly message: string | DelegatePart | readonly DelegatePart[];
   /** How long to wait; then {@link DelegationError} is thrown. Never longer than this task may take itself. */

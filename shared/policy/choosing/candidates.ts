@@ -102,9 +102,8 @@ function ofRemote(name: string, asking: string, remote: Peer | undefined): Decla
 }
 
 function cardSkills(remote: Peer | undefined): string[] {
-  return (remote?.skills ?? [])
-    .filter(({ from }) => from === "card")
-    .flatMap(({ id }) => skillSlug(id) ?? []);
+  const ofCard = (remote?.skills ?? []).filter(({ id, from }) => from === "card" && !id.includes("/"));
+  return ofCard.flatMap(({ id }) => skillSlug(id) ?? []);
 }
 
 /** Over HTTP an agent is there until it is known not to be: what the file says of it counts at once. */

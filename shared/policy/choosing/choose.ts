@@ -140,7 +140,12 @@ function resolve(
 }
 
 function unresolved(targets: readonly string[], { agents }: Registry): Choice {
-  const instead = [...new Set(targets.flatMap((target) => nearest(target, agents.keys())))];
+  const aliases = [...agents.values()].flatMap((agent) => [...agent.aliases.keys()]);
+  const near = targets.flatMap((target) => {
+    const names = nearest(target, agents.keys());
+    return names.length > 0 ? names : nearest(target, aliases);
+  });
+  const instead = [...new Set(near)];
   const hint =
     instead.length === 0
       ? `known are ${listed([...agents.keys()].map(quoted))}`
