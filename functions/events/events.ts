@@ -126,8 +126,8 @@ async function take(deps: EventsDeps, found: Found, event: TaskEvent, storedAt: 
     decision = decide(entries, event, { at: now(), step: found.step });
   }
   if (decision.kind === "refuse") return { term: decision.reason };
-  tell(deps, head, event, decision);
-  await note(deps, event, decision);
+  note(deps, head, event, decision);
+  await remember(deps, event, decision);
   if (event.kind === "accepted" && event.taskId !== undefined) {
     const child = { delegator: event.to, executor: event.from, childTaskId: event.taskId };
     await store.bindChild(child, { taskId: head.taskId, step: decision.step }, head.expiresAt);
@@ -191,20 +191,7 @@ async function wakeFor(deps: EventsDeps, head: Head, entries: readonly Entry[], 
   if (news !== undefined && !isSeen(entries, news.place)) await wake(deps, head.taskId, news.place);
 }
 
-/**
- * Remembers how what an agent was chosen for has come out: by whoever has put it, so once however often it is told. To have
- * it forgotten is no reason to hear the event again.
- */
-async function note({ outcomes, telemetry }: EventsDeps, { from: executor }: TaskEvent, decision: Decision) {
-  if (decision.kind !== "put" || decision.result === undefined) return;
-  try {
-    await (await outcomes()).note(executor, decision.result);
-  } catch (error) {
-    telemetry.warn("an outcome could not be noted", { executor, ...errorFields(error) });
-  }
-}
-
-function tell({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision: Decision): void {
+function note({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision: Decision): void {
   if (decision.kind !== "put" || decision.heard?.outcome === undefined) return;
   const { taskId, to } = head;
   const { from: executor, taskId: child, state } = event;
@@ -213,4 +200,21 @@ function tell({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision:
     runtime: to,
     outcome: state.replace("TASK_STATE_", "").toLowerCase(),
   });
+}
+
+/**
+ * Remembers how what an agent was chosen for has come out: by whoever has put it, so once however often it is told. To have
+ * it forgotten is no reason to hear the event again.
+ */
+async function remember(
+  { outcomes, telemetry }: EventsDeps,
+  { from: executor }: TaskEvent,
+  decision: Decision,
+) {
+  if (decision.kind !== "put" || decision.result === undefined) return;
+  try {
+    await (await outcomes()).note(executor, decision.result);
+  } catch (error) {
+    telemetry.warn("an outcome could not be noted", { executor, ...errorFields(error) });
+  }
 }

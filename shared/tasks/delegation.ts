@@ -33,15 +33,13 @@ export type ChildOutcome = z.infer<ReturnType<typeof outcome>>;
 
 /**
  * What the end of a delegation tells of who was asked, for whoever chooses next (docs/choosing.md, weight); nothing when it
- * was cancelled. What it has cost is the executor's own word.
+ * was cancelled. What it has cost, and that it was no success though it was completed, is the executor's own word.
  */
 export function resultOf({ state, metrics }: Pick<ChildOutcome, "state" | "metrics">): Result | undefined {
   if (state === "TASK_STATE_CANCELED") return undefined;
-  return { good: state === "TASK_STATE_COMPLETED", costUsd: metrics[COST_METRIC] };
+  const { success, cost_usd: costUsd } = metrics;
+  return { good: state === "TASK_STATE_COMPLETED" && success !== 0, costUsd };
 }
-
-/** By which name a result's metrics tell what the work has cost, in US dollars. */
-const COST_METRIC = "cost_usd";
 
 /** The most artifacts that are kept of a child while it works. */
 export const MAX_CHILD_ARTIFACTS = 500;
