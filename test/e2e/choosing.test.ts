@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, beforeEach, test } from "node:test";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -18,6 +18,8 @@ import { until } from "../support/until.ts";
 
 const BOSS = "acme-boss";
 const NAMESPACE = "Sluice/sluice-acme";
+/** The metrics' clock stands still, so that all that is counted is in one minute. */
+const NOON = 30_000;
 
 let stage: Stage;
 let table: DynamoDBDocumentClient;
@@ -61,7 +63,7 @@ async function show(): Promise<void> {
 }
 
 before(async () => {
-  stage = await startStage({ timeScale: 60 });
+  stage = await startStage({ timeScale: 20, metricsClock: () => NOON });
   const { nc } = stage.sluice.peer;
   const jsm = await jetstreamManager(nc);
   await ensureStreams(jsm);
@@ -75,8 +77,8 @@ before(async () => {
   sam = new Executor(nc, "sam-scans", fail);
   tom = new Executor(nc, "tom-scans", succeed);
   await nc.flush();
-  await show();
 });
+beforeEach(show);
 after(async () => {
   table.destroy();
   await stage.stop();
@@ -89,14 +91,15 @@ async function ask(of: { to?: string; skill?: string; subject?: string; message?
   const a2a = { message: { parts: [{ data: { message, ...rest } }], ...metadata } };
   const delivery = { timeoutSec: 600, maxDelegationDepth: 1 };
   const { taskId } = await stage.sluice.peer.ask(BOSS, { a2a, channelRef: "boss", delivery });
-  const last = (await stage.sluice.peer.outcome(taskId)).at(-1)?.event;
+  await until("it has ended", () => stage.log.ended(taskId));
+  const last = stage.log.of(taskId).at(-1)?.event;
   return { taskId, end: last?.error ? `${last.error.code}: ${last.error.message}` : (last?.content ?? "") };
 }
 
 /** What the function `work` has counted of a refusal. */
 function counted(name: string, outcome: string): number {
   const key = { namespace: NAMESPACE, name, dimensions: { service: "work", runtime: BOSS, outcome } };
-  return stage.sluice.host.metrics.store.statistic(key, "Sum", 0, Date.now() + 60_000) ?? 0;
+  return stage.sluice.host.metrics.store.statistic(key, "Sum", 0, 2 * NOON) ?? 0;
 }
 
 const lines = (...words: string[]) =>
