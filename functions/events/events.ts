@@ -127,7 +127,6 @@ async function take(deps: EventsDeps, found: Found, event: TaskEvent, storedAt: 
   }
   if (decision.kind === "refuse") return { term: decision.reason };
   note(deps, head, event, decision);
-  await remember(deps, event, decision);
   if (event.kind === "accepted" && event.taskId !== undefined) {
     const child = { delegator: event.to, executor: event.from, childTaskId: event.taskId };
     await store.bindChild(child, { taskId: head.taskId, step: decision.step }, head.expiresAt);
@@ -138,6 +137,7 @@ async function take(deps: EventsDeps, found: Found, event: TaskEvent, storedAt: 
     await messenger.send(cancelMessage(head, child, seen, decision.cancel), head.traceparent);
   }
   await wakeFor(deps, head, entries, decision.step);
+  await remember(deps, event, decision);
   return ACK;
 }
 
