@@ -55,18 +55,20 @@ export function candidatesOf(of: {
   const { agents, choosing } = deployment;
   const fallback = agents.find(({ id }) => id === choosing?.default)?.runtime;
   const overHttp = new Map((known?.peers ?? []).filter(isHttp).map((peer) => [peer.id, peer]));
-  const file = agents.map((agent) =>
-    ofFile(agent, agent.runtime === asking, overHttp.get(agent.remote ?? "")),
-  );
+  const remoteOf = ({ remote = "" }: Hosted) => overHttp.get(remote);
+  const isChosen = ({ runtime, policy }: Hosted) => runtime !== asking && policy.enabled;
+  // What an agent over HTTP has besides is its card's to say: while that is not looked at, it decides itself.
+  const isTold = ({ remote }: Hosted) => remote === undefined || known !== undefined;
+  const file = agents.map((agent) => ofFile(agent, isChosen(agent) && isTold(agent), remoteOf(agent)));
   const ours = new Set(agents.map(({ runtime }) => runtime));
   const cards = (known?.peers ?? []).flatMap((peer) =>
     peer.transport === "nats" && !ours.has(peer.id) ? ofCard(peer) : [],
   );
   const all = new Map([...cards, ...file].map((candidate) => [candidate.declared.name, candidate]));
   if (named !== undefined && !all.has(named.agent)) all.set(named.agent, stranger(named));
-  const further = agents.flatMap(({ runtime, remote }) =>
-    ofRemote(runtime, asking, overHttp.get(remote ?? "")),
-  );
+  const further = agents
+    .filter((agent) => isChosen(agent) && isTold(agent))
+    .map((agent): Declared => ({ name: agent.runtime, skills: cardSkills(remoteOf(agent)) }));
   return {
     registry: registryOf({
       file: [
@@ -83,24 +85,22 @@ export function candidatesOf(of: {
 
 const isHttp = ({ transport }: Peer) => transport === "http";
 
-/** One of ours; who asks, and who is turned off, has no skill that another would choose it for. */
-function ofFile(agent: Hosted, asks: boolean, remote: Peer | undefined): Candidate {
-  const { id, runtime: name, channelRef, displayName, policy } = agent;
+/**
+ * One of ours.
+ *
+ * @param chosen whether its skills are known, and it is chosen for them
+ */
+function ofFile(agent: Hosted, chosen: boolean, remote: Peer | undefined): Candidate {
+  const { id, runtime: name, channelRef, displayName } = agent;
   const skills = agent.skills.map(({ slug }) => slug);
-  // What an agent over HTTP has besides is its card's to say: while that is not known, it decides itself.
-  const open = asks || !policy.enabled || (agent.remote !== undefined && remote === undefined);
   return {
-    declared: { name, aliases: [id, channelRef, displayName], ...(!open && { skills }) },
+    declared: { name, aliases: [id, channelRef, displayName], ...(chosen && { skills }) },
     facts: remote === undefined ? FINE : healthOf(remote),
     addressOf: (skill) => ({ channelRef, skill: ownSlug(skill, [...skills, ...cardSkills(remote)]) }),
   };
 }
 
 /** What the card of the agent over HTTP adds to what the file says of the one that stands for it here. */
-function ofRemote(name: string, asking: string, remote: Peer | undefined): Declared[] {
-  return remote === undefined || name === asking ? [] : [{ name, skills: cardSkills(remote) }];
-}
-
 function cardSkills(remote: Peer | undefined): string[] {
   const ofCard = (remote?.skills ?? []).filter(({ id, from }) => from === "card" && !id.includes("/"));
   return ofCard.flatMap(({ id }) => skillSlug(id) ?? []);
