@@ -1,6 +1,7 @@
 import type { Agent } from "../shared/agents/index.ts";
 import { type DeploymentConfig, parseDeployment } from "../shared/config/deployment.ts";
 import { MAX_DELEGATION_DEPTH, MAX_TIMEOUT_SEC } from "../shared/config/policy.ts";
+import type { Neighbour } from "./options.ts";
 
 /** The deployment's name, unless a test says otherwise. */
 export const TEST_DEPLOYMENT = "test";
@@ -11,7 +12,8 @@ export const TEST_DEPLOYMENT = "test";
  *
  * @param of.deployment its name, `test` unless it is said
  * @param of.policy what is otherwise, as in `agents.yaml`
- * @param of.neighbours the ids of agents that are in the deployment, too, and that nobody runs
+ * @param of.neighbours agents that are in the deployment, too, and that nobody runs
+ * @param of.choosing how it is chosen among them, as in `agents.yaml`
  * @throws Error that names each field that is not as expected
  */
 export function deploymentOf(
@@ -20,7 +22,8 @@ export function deploymentOf(
     readonly deployment?: string;
     readonly settings: unknown;
     readonly policy: object;
-    readonly neighbours: readonly string[];
+    readonly neighbours: readonly Neighbour[];
+    readonly choosing?: unknown;
     /** The agent is a remote one. */
     readonly remote?: boolean;
   },
@@ -40,14 +43,14 @@ export function deploymentOf(
     delegateTargets: [{ runtimeAgentId: "*", skillId: "*" }],
     ...of.policy,
   };
-  const hosted = (name: string) => ({
+  const hosted = (name: string, slugs: readonly string[] = ["task"]) => ({
     id: name,
     runtime: `${deployment}-${name}`,
     channelRef: name,
     displayName: name,
     description: "",
     version: "1.0.0",
-    skills: [{ slug: "task", name: "Task", description: "", tags: [] }],
+    skills: slugs.map((slug) => ({ slug, name: slug, description: "", tags: [] })),
     policy: {},
     settings: {},
   });
@@ -63,7 +66,8 @@ export function deploymentOf(
         settings: of.settings,
         ...(of.remote && { remote: "remote" }),
       },
-      ...of.neighbours.map(hosted),
+      ...of.neighbours.map((one) => (typeof one === "string" ? hosted(one) : hosted(one.id, one.skills))),
     ],
+    ...(of.choosing !== undefined && { choosing: of.choosing }),
   });
 }

@@ -20,6 +20,9 @@ export interface Trouble {
   readonly tellRemote?: TellRemote;
 }
 
+/** An agent beside the one under test, by its id. */
+export type Neighbour = string | { readonly id: string; readonly skills: readonly string[] };
+
 /** What is simulated; everything has a default. */
 export interface SimulationOptions extends Trouble {
   /** The agent's settings, as the operator would write them in `agents.yaml`. */
@@ -28,8 +31,13 @@ export interface SimulationOptions extends Trouble {
   readonly policy?: object;
   /** The deployment's name, `test` unless it is said: the agent's runtime is `<deployment>-<id>`. */
   readonly deployment?: string;
-  /** The ids of other agents of the deployment, whose runtimes are `<deployment>-<id>`; they are there to be delegated to. */
-  readonly neighbours?: readonly string[];
+  /**
+   * Other agents of the deployment, whose runtimes are `<deployment>-<id>`; they are there to be delegated to. Each has the
+   * skill `task` unless others are said.
+   */
+  readonly neighbours?: readonly Neighbour[];
+  /** The section `choosing` of `agents.yaml`. */
+  readonly choosing?: unknown;
   /** What the clock shows first. */
   readonly startsAt?: Date;
   /** How long a handler may take in real time without getting anywhere, in milliseconds; ten seconds unless said. */

@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { admit } from "../functions/admit/admit.ts";
 import { Backlog } from "../functions/admit/backlog.ts";
 import { type ControlDeps, control } from "../functions/control/control.ts";
-import { events } from "../functions/events/events.ts";
+import { type EventsDeps, events } from "../functions/events/events.ts";
 import { sweep } from "../functions/sweep/sweep.ts";
 import type { Agent } from "../shared/agents/index.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
@@ -13,11 +13,13 @@ import {
   type Verdict as OperatorVerdict,
 } from "../shared/events/operator-answer.ts";
 import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
+import type { Choosing } from "../shared/policy/choosing/choosing.ts";
 import type { Head } from "../shared/tasks/items.ts";
 import { hintOf, MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
 import { filePolicies } from "../shared/testing/file-policies.ts";
+import { memoryChoosing } from "../shared/testing/memory-choosing.ts";
 import { neverPaused } from "../shared/testing/memory-pauses.ts";
 import { type MemoryStore, memoryStore } from "../shared/testing/memory-store.ts";
 import { type MemoryValues, memoryValues } from "../shared/testing/memory-values.ts";
@@ -63,13 +65,11 @@ export class Simulation {
   #deployment: DeploymentConfig;
   #policy: object;
   /** What no version of the agent changes. */
-  readonly #around: {
-    readonly deployment: string;
-    readonly neighbours: readonly string[];
-    readonly remote: boolean;
-  };
+  readonly #around: Required<Pick<SimulationOptions, "deployment" | "neighbours">> &
+    Pick<SimulationOptions, "choosing"> & { readonly remote: boolean };
   readonly #tellRemote: Trouble["tellRemote"];
   readonly #telemetry: Telemetry;
+  readonly #choosing: Choosing;
   readonly #workers = new Workers();
   readonly #backlog = new Backlog();
   readonly #fate: (write: Write) => Fate;
@@ -86,7 +86,7 @@ export class Simulation {
 
   constructor(agent: Agent, options: SimulationOptions = {}) {
     const { settings = {}, policy = {}, startsAt, patienceMs = PATIENCE_MS } = options;
-    const { deployment = TEST_DEPLOYMENT, neighbours = [] } = options;
+    const { deployment = TEST_DEPLOYMENT, neighbours = [], choosing } = options;
     const { fate = () => undefined, skewMs = {}, copies = () => [0], tellRemote } = options;
     this.#agent = agent;
     this.#patienceMs = patienceMs;
@@ -97,7 +97,7 @@ export class Simulation {
       return fate(write);
     };
     this.#tellRemote = tellRemote;
-    this.#around = { deployment, neighbours, remote: tellRemote !== undefined };
+    this.#around = { deployment, neighbours, choosing, remote: tellRemote !== undefined };
     this.#deployment = deploymentOf(agent, { settings, policy, ...this.#around });
     this.#policy = policy;
     this.runtime = `${deployment}-${agent.id}`;
@@ -109,6 +109,11 @@ export class Simulation {
       void this.log.push({ level, message, ...(fields && { fields }) });
     const [debug, info, warn, error] = [note("debug"), note("info"), note("warn"), note("error")];
     this.#telemetry = { debug, info, warn, error, count: () => {}, measure: () => {} };
+    this.#choosing = memoryChoosing({
+      deployment: this.#deployment,
+      now: this.clock.now,
+      telemetry: this.#telemetry,
+    });
   }
 
   /** Hands a task to `admit`, as a peer's message would. */
@@ -162,7 +167,7 @@ export class Simulation {
   async #deliver(
     by: "control" | "events",
     message: { readonly subject: string; readonly body: string },
-    take: (deps: ControlDeps, message: Delivery) => Promise<Verdict>,
+    take: (deps: ControlDeps & EventsDeps, message: Delivery) => Promise<Verdict>,
   ): Promise<Verdict> {
     const delivery = this.#delivery(message);
     for (let deliveries = 1; ; deliveries++) {
@@ -270,6 +275,8 @@ export class Simulation {
       timing: this.timing,
       pauses: neverPaused,
       policies: filePolicies(this.#deployment),
+      choosing: async () => this.#choosing,
+      outcomes: async () => this.#choosing,
       quota: noQuota,
       now: process?.clock.now ?? this.clock.now,
       clock: process?.clock ?? this.clock,

@@ -1,5 +1,6 @@
 import { errorMessage } from "../../shared/events/drafts.ts";
-import { type ChildOutcome, MAX_CHILD_ARTIFACTS } from "../../shared/tasks/delegation.ts";
+import type { Result } from "../../shared/policy/choosing/outcomes.ts";
+import { type ChildOutcome, MAX_CHILD_ARTIFACTS, resultOf } from "../../shared/tasks/delegation.ts";
 import { fold, type Told } from "../../shared/tasks/fold.ts";
 import type { Child, Entry, Heard } from "../../shared/tasks/items.ts";
 import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
@@ -31,6 +32,8 @@ export type Decision =
       readonly kind: "put" | "known";
       readonly step: string;
       readonly heard?: Hearing;
+      /** What it tells of the executor, where that was chosen for its skill. */
+      readonly result?: Result;
       /** Why the executor is to stop. */
       readonly cancel?: string;
     }
@@ -70,7 +73,15 @@ export function decide(
   const { taskId } = event;
   const heard = { step, revision: Math.max(1, event.revision), ...(taskId !== undefined && { taskId }) };
   const asks = isQuestion(event) && !isEnd(event);
-  return { kind: "put", step, heard: { ...heard, ...news }, ...(asks && { cancel: NO_ANSWER }) };
+  const result =
+    news.outcome === undefined || child.bySkill !== true ? undefined : resultOf(outcomeOf(event));
+  return {
+    kind: "put",
+    step,
+    heard: { ...heard, ...news },
+    ...(result && { result }),
+    ...(asks && { cancel: NO_ANSWER }),
+  };
 }
 
 function delegationOf(

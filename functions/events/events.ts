@@ -2,12 +2,13 @@ import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { ClaimLost, type Draft, Journal, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import { type Delivery, nakDelay, type Verdict } from "../../shared/nats/delivery.ts";
+import type { OutcomeBook } from "../../shared/policy/choosing/outcomes.ts";
 import type { Policies } from "../../shared/policy/runtime-policy.ts";
 import { cancelMessage, MAX_CHILD_ARTIFACTS, parentTaskId } from "../../shared/tasks/delegation.ts";
 import { fold } from "../../shared/tasks/fold.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";
 import type { Values } from "../../shared/tasks/values.ts";
-import type { Telemetry } from "../../shared/telemetry/index.ts";
+import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 import type { TaskEvent } from "../../shared/wire/index.ts";
 import { isSeen, type WakeDeps, wake } from "../wake.ts";
 import { type Decision, decide, type Hearing } from "./decide.ts";
@@ -20,6 +21,8 @@ export interface EventsDeps extends WakeDeps {
   readonly messenger: Messenger;
   readonly deployment: DeploymentConfig;
   readonly policies: Policies;
+  /** Where it is kept how what was handed on has come out. */
+  readonly outcomes: () => Promise<Pick<OutcomeBook, "note">>;
   readonly telemetry: Telemetry;
 }
 
@@ -134,6 +137,7 @@ async function take(deps: EventsDeps, found: Found, event: TaskEvent, storedAt: 
     await messenger.send(cancelMessage(head, child, seen, decision.cancel), head.traceparent);
   }
   await wakeFor(deps, head, entries, decision.step);
+  await remember(deps, event, decision);
   return ACK;
 }
 
@@ -196,4 +200,21 @@ function note({ telemetry }: EventsDeps, head: Head, event: TaskEvent, decision:
     runtime: to,
     outcome: state.replace("TASK_STATE_", "").toLowerCase(),
   });
+}
+
+/**
+ * Remembers how what an agent was chosen for has come out: by whoever has put it, so once however often it is told. To have
+ * it forgotten is no reason to hear the event again.
+ */
+async function remember(
+  { outcomes, telemetry }: EventsDeps,
+  { from: executor }: TaskEvent,
+  decision: Decision,
+) {
+  if (decision.kind !== "put" || decision.result === undefined) return;
+  try {
+    await (await outcomes()).note(executor, decision.result);
+  } catch (error) {
+    telemetry.warn("an outcome could not be noted", { executor, ...errorFields(error) });
+  }
 }

@@ -6,12 +6,13 @@ import { intake } from "../../shared/nats/index.ts";
 import { MAX_RECEIVES } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord, receives } from "../batch.ts";
+import { outcomesOf } from "../choosing.ts";
 import { hinter, teller, wire } from "../wiring.ts";
 import { events } from "./events.ts";
 import { inOrder } from "./in-order.ts";
 
 const wiring = wire("events", deployment);
-const deps = { ...wiring, hint: hinter(), tell: teller(wiring) };
+const deps = { ...wiring, hint: hinter(), tell: teller(wiring), outcomes: outcomesOf(wiring) };
 const intakeDeps = {
   ...wiring,
   connection: () => wiring.nats.get(),

@@ -7,6 +7,7 @@ import type { Head } from "../../shared/tasks/items.ts";
 import { workHint } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
+import { choosingOf } from "../choosing.ts";
 import { hinter, newsSubject, pausesOf, wire } from "../wiring.ts";
 import { guardMainThread } from "./guard.ts";
 import { tellRemoteBy } from "./remote.ts";
@@ -17,6 +18,7 @@ const wiring = wire("work", deployment);
 const deps = {
   ...wiring,
   pauses: pausesOf(wiring),
+  choosing: choosingOf(wiring),
   agents: agents.map(({ id, load }) => ({ id, load: (head: Head) => load(head, wiring) })),
   tellRemote: front && tellRemoteBy(wiring, front),
   runner: async () => (await import("./run.ts")).runTask,

@@ -30,7 +30,7 @@ export async function end(
   if (claim.journal.unpublished.length === 0) tellResult(telemetry, claim.head, claim.deps.clock.now());
 }
 
-/** What cannot be published now, or cancelled, or told a remote agent, stays due, and `sweep` sees to it. */
+/** What cannot be published now, or cancelled, stays due, and `sweep` does it. */
 export async function publishEnd(claim: Claim, { state }: NonNullable<Entry["end"]>): Promise<void> {
   const { outlet, deps, head, view, journal } = claim;
   if (!(await outlet.drain())) return;

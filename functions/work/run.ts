@@ -1,6 +1,7 @@
 import type { AgentPolicy } from "../../shared/config/policy.ts";
 import { toldBy } from "../../shared/events/drafts.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
+import { hopsIn } from "../../shared/policy/choosing/hops.ts";
 import { Engine } from "../../shared/steps/engine.ts";
 import { failure, type Run, runHandler, timedOut } from "../../shared/steps/run.ts";
 import { StatusLine } from "../../shared/steps/status.ts";
@@ -91,6 +92,8 @@ async function handle(
       policy: async () => (await deps.policies.of(head.to)) ?? read.policy,
       agents: deps.deployment.agents,
       contextId: read.task.contextId,
+      hops: hopsIn(read.task.message),
+      choosing: deps.choosing,
     },
     telemetry,
     clock,

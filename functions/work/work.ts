@@ -6,7 +6,7 @@ import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
 import type { Policies } from "../../shared/policy/runtime-policy.ts";
-import type { Halt } from "../../shared/steps/engine.ts";
+import type { Delegating, Halt } from "../../shared/steps/engine.ts";
 import type { Settling } from "../../shared/steps/lot.ts";
 import type { Clock } from "../../shared/tasks/clock.ts";
 import type { WorkHint } from "../../shared/tasks/messages.ts";
@@ -40,6 +40,8 @@ export interface WorkDeps {
   readonly policies: Policies;
   /** Where remote agents are worked for. */
   readonly tellRemote?: TellRemote | undefined;
+  /** Chooses who gets what is handed on. */
+  readonly choosing: Delegating["choosing"];
   /** How an engine waits until it looks whether its handler still does something; for simulations. */
   readonly settling?: Settling;
   /** Puts a hint on its agent's queue, to arrive after so many seconds. */

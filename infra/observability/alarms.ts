@@ -23,6 +23,7 @@ export const RUNBOOKS = [
   "bridge-silent",
   "bridge-deaf",
   "no-results",
+  "refusals-escalated",
   "cards-stale",
   "function-errors",
   "function-throttles",
@@ -71,6 +72,7 @@ export function alarmSpecs(
     }),
     ...bridgeAlarms(own),
     ...outcomeAlarms(own),
+    refusalsAlarm(own),
     cardsAlarm(own),
     ...functions.flatMap(functionAlarms),
     tableAlarm(parts),
@@ -184,6 +186,17 @@ function outcomeAlarms(own: OwnMetrics): AlarmSpec[] {
       datapoints: [4, 4],
     },
   ];
+}
+
+function refusalsAlarm(own: OwnMetrics): AlarmSpec {
+  return {
+    id: "refusals-escalated",
+    runbook: "refusals-escalated",
+    says: "Tasks of one kind could not be handed on, ten times within ten minutes: nobody was chosen.",
+    metric: own.of("work", "RefusalsEscalated"),
+    threshold: 0,
+    datapoints: [1, 1],
+  };
 }
 
 function cardsAlarm(own: OwnMetrics): AlarmSpec {

@@ -76,6 +76,14 @@ function tasks(own: OwnMetrics): IWidget[][] {
         own.search("QuestionsAnswered"),
       ]),
     ],
+    [
+      graph("Handed on and over, by agent and outcome", [own.search("DelegationsEnded")], true),
+      graph("Not handed on, by reason", [own.search("ChoicesRefused", { by: ["outcome"] })], true),
+      graph("Refused again and again; agents left alone", [
+        own.of("work", "RefusalsEscalated"),
+        own.of("work", "CircuitsOpened"),
+      ]),
+    ],
   ];
 }
 

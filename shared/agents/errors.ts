@@ -17,8 +17,8 @@ export class ReplyTimeout extends Error {
 
 /**
  * A task that was handed on came to no good end, or could not be handed on. Uncaught it ends the task as failed: with the
- * code `timeout` when its time was over, `policy_denied` or `unauthorized_target` when the policy forbids it,
- * `unknown_agent` when its target is nobody (`target_unresolved`), and `internal` otherwise, with what the executor said.
+ * code `timeout` when its time was over, `policy_denied` or `unauthorized_target` when the policy forbids it, one of the
+ * wire's when nobody was chosen (docs/choosing.md, reasons), and `internal` otherwise, with what the executor said.
  */
 export class DelegationError extends Error {
   override readonly name = "DelegationError";

@@ -81,10 +81,15 @@ export interface ApproveOptions {
 export type DelegatePart = Part | MessagePart;
 
 export interface DelegateOptions {
-  /** The runtime of the agent that is to do the task. */
-  readonly to: string;
-  /** Its skill: a slug, or `channelRef/slug` for a runtime that is not of this deployment. `task` unless said otherwise. */
-  readonly skill?: string;
+  /**
+   * The agent that is to do the task: its runtime, or what it alone is called. It is never replaced by another. Without
+   * it one that has the skill is chosen (docs/choosing.md).
+   */
+  readonly to?: string | undefined;
+  /** The skill: a slug, or `channelRef/slug` for a runtime that shows no card. With `to` it is `task` unless said otherwise. */
+  readonly skill?: string | undefined;
+  /** What the task is about, such as a repository and a commit, for skills that rest for a time for each subject. */
+  readonly subject?: string | undefined;
   /** What is asked of it. */
   readonly message: string | DelegatePart | readonly DelegatePart[];
   /** How long to wait; then {@link DelegationError} is thrown. Never longer than this task may take itself. */
@@ -105,6 +110,8 @@ export interface DelegatedArtifact extends ArtifactRef {
 
 /** What came of a task that was handed on. */
 export interface Delegated {
+  /** The runtime that has done it. */
+  readonly by: string;
   readonly text: string;
   /** The text read as JSON, where it is JSON. */
   readonly data?: unknown;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
+import { unfitDefault } from "./choosing.ts";
 import { type AgentFunction, type CloudConfig, cloudConfig, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, ConfigError, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
@@ -104,6 +105,7 @@ export function readAgentsYaml(
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   const { deployment, nats, cloud, defaults: _, agents: __, remotes, ...kept } = parsed.data;
   findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
+  findings.push(...unfitDefault(kept.choosing ?? {}, hosted));
   if (findings.length > 0) throw source.error(findings);
 
   const folder = dirname(resolve(path));

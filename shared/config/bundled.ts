@@ -73,7 +73,7 @@ const hitl = () => ({ mode: z.optional(z.enum(HITL_MODES)), radius: z.optional(z
 
 /** Of others: built for deployments alone that have any. */
 const othersOf = z.whenUsed(
-  (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound">> =>
+  (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound" | "choosing">> =>
     z.strictObject({
       remotes: z.optional(
         z.array(
@@ -102,6 +102,7 @@ const othersOf = z.whenUsed(
         ),
       ),
       outbound: z.optional(z.strictObject({ allow: z.array(text) })),
+      choosing: z.optional(z.strictObject({ default: z.optional(text), cooldownSec: z.record(slug, int) })),
     }),
 );
 
@@ -116,6 +117,7 @@ const deployment = z.strictObject({
   discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
   remotes: z.optional(z.unknown()),
   outbound: z.optional(z.unknown()),
+  choosing: z.optional(z.unknown()),
 });
 
 /**
@@ -125,15 +127,15 @@ const deployment = z.strictObject({
  * @throws Error that names each field that is not as expected; of an agent's, when `agents` is read
  */
 export function readBundled(value: unknown): DeploymentConfig {
-  const { agents, remotes, outbound, ...rest } = read(deployment, value);
+  const { agents, remotes, outbound, choosing, ...rest } = read(deployment, value);
   const readAgents = z.whenUsed(() => read(hosted(), { agents }).agents);
-  const others = remotes ?? outbound;
+  const others = remotes ?? outbound ?? choosing;
   return {
     ...rest,
     get agents() {
       return readAgents();
     },
-    ...(others !== undefined && read(othersOf(), given({ remotes, outbound }))),
+    ...(others !== undefined && read(othersOf(), given({ remotes, outbound, choosing }))),
   };
 }
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { choosingConfig } from "./choosing.ts";
 import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, SERVER_URL, SLUG } from "./forms.ts";
 import { outboundConfig } from "./outbound.ts";
 import { agentPolicy } from "./policy.ts";
@@ -82,6 +83,9 @@ export const keptSections = {
   outbound: outboundConfig
     .optional()
     .describe("What requests of ours may reach besides public addresses; without it nothing."),
+  choosing: choosingConfig
+    .optional()
+    .describe("Who gets what agents hand on without saying to whom: [choosing.md](choosing.md)."),
 };
 
 export const deploymentName = z

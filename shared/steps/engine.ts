@@ -3,7 +3,8 @@ import type { HostedAgent } from "../config/deployment.ts";
 import type { AgentPolicy } from "../config/policy.ts";
 import { ClaimLost, TaskEnded } from "../events/journal.ts";
 import type { Messenger } from "../events/messenger.ts";
-import type { RefusalReason } from "../policy/choosing/reasons.ts";
+import type { Addressee, Choosing } from "../policy/choosing/choosing.ts";
+import { listed } from "../policy/listed.ts";
 import type { Clock } from "../tasks/clock.ts";
 import { deadlineOf, lifeEnd, type View } from "../tasks/fold.ts";
 import type { Head, StoredStep } from "../tasks/items.ts";
@@ -59,6 +60,10 @@ export interface Delegating {
   readonly agents: readonly Pick<HostedAgent, "runtime" | "channelRef">[];
   /** Of the task, which what is handed on shares. */
   readonly contextId?: string | undefined;
+  /** How often the task was handed on before it came here. */
+  readonly hops: number;
+  /** Chooses who gets it; loaded when something is handed on. */
+  readonly choosing: () => Promise<Pick<Choosing, "choose" | "note">>;
 }
 
 /** What a run of a handler needs. */
@@ -303,11 +308,18 @@ export class Engine {
     }
   }
 
-  /** Tells that a step hands nothing on, and why (docs/choosing.md). */
-  refused(step: string, executor: string, code: RefusalReason): void {
-    const { taskId, to: runtime } = this.head;
-    this.#telemetry.count("ChoicesRefused", 1, { runtime, outcome: code });
-    this.#telemetry.warn("a task is not handed on", { taskId, to: runtime, step, executor, code });
+  /** Tells whom a step has chosen, and of each that it was not why (docs/choosing.md). */
+  chose(step: string, { to: executor, why, passedOver }: Pick<Addressee, "to" | "why" | "passedOver">): void {
+    const others = passedOver.map(({ agent, reasons }) => `${agent}: ${reasons.join(" and ")}`);
+    const { taskId, to } = this.head;
+    this.#telemetry.info("an agent is chosen", {
+      taskId,
+      to,
+      step,
+      executor,
+      why,
+      passedOver: listed(others),
+    });
   }
 
   /** Counts a question that was put. */

@@ -80,10 +80,21 @@ function metricsOf(error: unknown): FatalError["metrics"] {
 function codeOf({ code, state }: DelegationError): ErrorCode {
   if (code === "timeout") return code;
   if (state !== undefined) return "internal";
-  // The wire has a word of its own for a target that is nobody (docs/wire.md, error codes).
-  if (code === "target_unresolved") return "unknown_agent";
-  return code === "policy_denied" || code === "unauthorized_target" ? code : "internal";
+  return ON_THE_WIRE.get(code) ?? "internal";
 }
+
+/** What the wire has for why a task is not handed on (docs/wire.md, error codes; docs/choosing.md, reasons). */
+const ON_THE_WIRE: ReadonlyMap<string, ErrorCode> = new Map([
+  ["policy_denied", "policy_denied"],
+  ["hop_limit", "policy_denied"],
+  ["unauthorized_target", "unauthorized_target"],
+  ["target_unresolved", "unknown_agent"],
+  ["target_ambiguous", "unknown_agent"],
+  ["no_candidate", "unknown_agent"],
+  ["unknown_skill", "unknown_skill"],
+  ["circuit_open", "overloaded"],
+  ["cooldown", "overloaded"],
+]);
 
 /** What the task's deadline brings (docs/tasks.md, deadlines). */
 export function timedOut(head: Head, now: number): Run {

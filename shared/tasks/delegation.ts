@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { traceOf } from "../policy/choosing/hops.ts";
+import type { Result } from "../policy/choosing/outcomes.ts";
 import {
   controlMessage,
   type Outgoing,
@@ -28,6 +30,16 @@ export const outcome = z.whenUsed(() =>
   }),
 );
 export type ChildOutcome = z.infer<ReturnType<typeof outcome>>;
+
+/**
+ * What the end of a delegation tells of who was asked, for whoever chooses next (docs/choosing.md, weight); nothing when it
+ * was cancelled. What it has cost, and that it was no success though it was completed, is the executor's own word.
+ */
+export function resultOf({ state, metrics }: Pick<ChildOutcome, "state" | "metrics">): Result | undefined {
+  if (state === "TASK_STATE_CANCELED") return undefined;
+  const { success, cost_usd: costUsd } = metrics;
+  return { good: state === "TASK_STATE_COMPLETED" && success !== 0, costUsd };
+}
 
 /** The most artifacts that are kept of a child while it works. */
 export const MAX_CHILD_ARTIFACTS = 500;
@@ -61,19 +73,31 @@ export function openChildren(view: View): OpenChild[] {
   });
 }
 
+/** What is asked of an executor, in a form that every peer reads (docs/wire.md §6). */
+export type ChildMessage =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly message: { readonly parts: readonly unknown[] } };
+
+/** The message with how often the work has been handed on. */
+function withHops(a2a: ChildMessage, hops: number | undefined): unknown {
+  if (hops === undefined) return a2a;
+  const metadata = traceOf(hops);
+  return "message" in a2a ? { message: { ...a2a.message, metadata } } : { ...a2a, metadata };
+}
+
 /** The message that hands a task on: the same bytes whenever it is made of the same open step. */
 export function childTask(
   head: Pick<Head, "taskId" | "to">,
   { child, since }: { readonly child: Child; readonly since: Waiting["since"] },
-  { a2a, contextId }: Pick<TaskRequest, "a2a" | "contextId">,
+  { a2a, contextId }: { readonly a2a: ChildMessage } & Pick<TaskRequest, "contextId">,
 ): Outgoing {
-  const { to, channelRef, skill, messageId, timeoutSec, depth } = child;
+  const { to, channelRef, skill, messageId, timeoutSec, depth, hops } = child;
   return taskMessage({
     from: head.to,
     to,
     messageId,
     request: {
-      a2a,
+      a2a: withHops(a2a, hops),
       channelRef,
       skillId: `${channelRef}/${skill}`,
       clientTaskRef: head.taskId,

@@ -81,6 +81,10 @@ const child = z.whenUsed(() =>
     depth: natural,
     /** Whether the handler wants to hear of its progress. */
     progress: optionalBoolean,
+    /** How often the work has been handed on, this time included. */
+    hops: optionalPositive,
+    /** It was chosen for its skill, and not named: how it ends counts (docs/choosing.md, weight). */
+    bySkill: optionalBoolean,
   }),
 );
 export type Child = z.Used<typeof child>;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as z from "zod";
-import { agent, complaint, policyOf } from "./support/agents-yaml.ts";
+import { agent, complaint, policyOf, read } from "./support/agents-yaml.ts";
 
 /** Ten levels of ten aliases each. */
 function aliasBomb(): string {
@@ -16,7 +16,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown section",
     "deployment: a\n\nagent: {}",
-    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, discovery, remotes, outbound$/,
+    /^agents\.yaml:3: agent: unknown field; expected one of deployment, nats, defaults, agents, cloud, discovery, remotes, outbound, choosing$/,
   ],
   [
     "an unknown field of nats",
@@ -236,6 +236,36 @@ test("an agent that is on NATS who the command is", () =>
     complaint("deployment: a\nagents:\n  cli: {}", [agent("cli")]),
     "agents.yaml:3: agents.cli: expected another id: on NATS the command sluice is a-cli itself",
   ));
+
+test("what is wrong in choosing is told by its line", () => {
+  for (const [lines, expected] of [
+    ["defualt: exec", "defualt: unknown field"],
+    ["default: exce", "default: expected the id of one of the agents: exec, support"],
+    ["default: 7", "default: expected a text, got 7"],
+    ["cooldownSec: { scan: 86401 }", "cooldownSec.scan: expected at most 86400, got 86401"],
+    ["cooldownSec: { scan: -1 }", "cooldownSec.scan: expected at least 0, got -1"],
+    ["cooldownSec: { scan: 1.5 }", "cooldownSec.scan: expected a whole number, got 1.5"],
+  ] as const)
+    assert.equal(complaint(`deployment: a\nchoosing:\n  ${lines}`), `agents.yaml:3: choosing.${expected}`);
+  assert.match(
+    complaint('deployment: a\nchoosing:\n  cooldownSec: { "a b": 1 }'),
+    /^agents\.yaml:3: choosing/,
+  );
+  const skills = Array.from({ length: 201 }, (_, n) => `s${n}: 1`);
+  const many = (count: number) =>
+    `deployment: a\nchoosing:\n  cooldownSec: { ${skills.slice(0, count).join(", ")} }`;
+  assert.match(complaint(many(201)), /cooldownSec: expected at most 200 skills/);
+  assert.equal(Object.keys(read(many(200)).choosing?.cooldownSec ?? {}).length, 200);
+});
+
+test("the default takes what nobody else does, so it must have the skill for that", () => {
+  const { skills, ...rest } = agent("narrow");
+  const narrow = { ...rest, skills: { other: skills.other ?? assert.fail() } };
+  assert.equal(
+    complaint("deployment: a\nchoosing:\n  default: narrow", [narrow]),
+    "agents.yaml:3: choosing.default: expected an agent with the skill task, which narrow has not",
+  );
+});
 
 test("a setting that may have several forms", () => {
   const entry = z.union([z.array(z.string().min(1)).min(1), z.strictObject({ argv: z.array(z.string()) })]);

@@ -65,6 +65,9 @@ remotes:
     url: https://auditor.example.com/a2a
     auth: { scheme: bearer, credentials: secret:auditor-token }
     skills: [license_scan, { name: sbom, description: Build an SBOM }]
+choosing:
+  default: support
+  cooldownSec: { license_scan: 300 }
 `;
 
 test("a file with every section", () => {
@@ -93,6 +96,7 @@ test("a file with every section", () => {
   ]);
   assert.equal(deployment.discovery?.discordGuildId, "101234567890123456");
   assert.equal(deployment.remotes?.[0]?.name, "auditor");
+  assert.deepEqual(deployment.choosing, { default: "support", cooldownSec: { license_scan: 300 } });
   // What goes into the bundles comes out of them again.
   assert.deepEqual(readBundled(JSON.parse(JSON.stringify(deployment))), deployment);
 });

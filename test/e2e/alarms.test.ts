@@ -54,7 +54,7 @@ test("an hour's healthy load raises no alarm, and every metric that one watches 
   const seen = new Set(sluice.host.metrics.store.names().map(textOf));
   // These are told only when there is something to tell.
   const rare =
-    /"(QuestionsAsked|MessagesNotForwarded|Throttles|\w+ThrottleEvents)"|"UnpublishedAge".*"work"|"TasksEnded".*"control"/;
+    /"(QuestionsAsked|RefusalsEscalated|MessagesNotForwarded|Throttles|\w+ThrottleEvents)"|"UnpublishedAge".*"work"|"TasksEnded".*"control"/;
   const idle = /"AWS\/Lambda".*"(control|events|work-narrow)"/;
   for (const { name, metrics } of readAlarms(await testAssembly()))
     for (const text of metrics.map(textOf))
@@ -178,8 +178,8 @@ function slow(): Fault {
   };
 }
 
-test("steps that hang, a function that fails, a poisonous message, and a table that throttles or is silent", () =>
-  alarms.meets(poison(), slow(), hanging(), nonsense, throttling()));
+test("steps that hang, a function that fails, a poisonous message, a target that is nobody, and a table that throttles or is silent", () =>
+  alarms.meets(misnamed, poison(), slow(), hanging(), nonsense, throttling()));
 
 /** The bridge cannot write to a queue. */
 function refusing(): Fault {
@@ -239,6 +239,17 @@ function crowd(): Fault {
     mend: () => Promise.all(runs),
   };
 }
+
+/** A task is to go to an agent that nobody is, again and again. */
+const misnamed: Fault = {
+  raises: ["refusals-escalated"],
+  async begin() {
+    const a2a = { parts: [{ data: { to: "nobody", message: "hello" } }] };
+    const request = { a2a, channelRef: "boss", delivery: { maxDelegationDepth: 1 } };
+    for (let n = 0; n < 10; n++) await stage.sluice.peer.ask("acme-boss", request);
+  },
+  each: () => alarms.measured("RefusalsEscalated", { service: "work" }),
+};
 
 test("a queue that refuses, a stream that is full, and a bridge that is started too often", () =>
   alarms.meets(full(), refusing(), crowd()));

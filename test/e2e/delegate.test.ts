@@ -109,7 +109,7 @@ test("what is handed on says for whom, has less time and less depth, and comes w
   assert.deepEqual(
     { ...request, delivery: { ...request.delivery, timeoutSec: 0 } },
     {
-      a2a: { kind: "text", text: "hello" },
+      a2a: { kind: "text", text: "hello", metadata: { "a2a.trace": { hops: 1 } } },
       channelRef: "lobby",
       skillId: "lobby/task",
       clientTaskRef: taskId,

@@ -78,7 +78,7 @@ for (const id of FRONTS)
     });
 
     test("a deadline is sent on", async () => {
-      const task = await stage.script(id, ["working at it", "never"], { timeoutSec: 10 });
+      const task = await stage.script(id, ["working at it", "never"], { timeoutSec: 6 });
       assert.equal((await stage.end(task)).error?.code, "timeout");
       assert.ok(stage.servers[id].canceled.includes(stage.idThere(task) ?? ""));
     });
@@ -140,7 +140,7 @@ describe("whatever dies", () => {
     });
 
   test("a worker between the end and the cancel: the remote hears of it all the same", async () => {
-    const task = await stage.script("polling", ["working at it", "never"], { timeoutSec: 10 });
+    const task = await stage.script("polling", ["working at it", "never"], { timeoutSec: 6 });
     const killed = killAt(
       "after",
       ({ kind, tasks }) => /entry.*end/.test(kind) && tasks.includes(task.taskId),

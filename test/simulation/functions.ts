@@ -13,6 +13,7 @@ import { intake, PoisonMessage } from "../../shared/nats/intake.ts";
 import { MAX_RECEIVES, workHint } from "../../shared/tasks/messages.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { filePolicies } from "../../shared/testing/file-policies.ts";
+import { memoryChoosing } from "../../shared/testing/memory-choosing.ts";
 import { neverPaused } from "../../shared/testing/memory-pauses.ts";
 import { noQuota } from "../../shared/testing/no-quota.ts";
 import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
@@ -113,6 +114,8 @@ export class Functions {
   deps(process: Process) {
     const world = this.#world;
     const { clock } = process;
+    const telemetry = telemetryOf(process);
+    const choosing = memoryChoosing({ deployment: this.#deployment, now: clock.now, telemetry });
     return {
       ...outside(world, process),
       deployment: this.#deployment,
@@ -121,9 +124,11 @@ export class Functions {
       backlog: new Backlog(),
       pauses: neverPaused,
       policies: filePolicies(this.#deployment),
+      choosing: async () => choosing,
+      outcomes: async () => choosing,
       quota: noQuota,
       runner: async () => runTask,
-      telemetry: telemetryOf(process),
+      telemetry,
       timing: world.timing,
       clock,
       now: clock.now,

@@ -83,8 +83,8 @@ describe("a delegation's end", () => {
 
   test("a target that nobody is: nothing is sent to anybody, and the refusal stays", async () => {
     for (const [to, hint] of [
-      ["test-cta", "nearest are test-cat"],
-      ["zebra", "known are test-ann, test-cat"],
+      ["test-cta", 'nearest are "test-cat"'],
+      ["zebra", 'known are "test-ann", "test-cat"'],
     ] as const) {
       const options = {
         neighbours: ["cat"],
@@ -96,10 +96,10 @@ describe("a delegation's end", () => {
         await step.sleep("later", "1h");
         return first;
       }, options);
-      const message = `to of step "bob": no agent "${to}" in this deployment: ${hint}; for an agent of another deployment give skill as channelRef/task`;
+      const message = `step "bob": target_unresolved: no agent is called "${to}"; ${hint}; an agent that shows no card here needs skill as channelRef/task`;
       assert.equal((await t.outcome()).text, `target_unresolved -: ${message}`);
       assert.equal(t.steps.find(({ name }) => name === "bob")?.error?.name, "DelegationError");
-      const lines = t.log.filter((line) => line.message === "a task is not handed on");
+      const lines = t.log.filter((line) => line.message === "nobody was chosen");
       assert.equal(lines.length, 1);
       const { code, executor, step } = { ...lines[0]?.fields };
       assert.deepEqual([code, executor, step], ["target_unresolved", to, "bob"]);

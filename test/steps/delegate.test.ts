@@ -66,7 +66,7 @@ describe("step.delegate", () => {
     assert.match(message.messageId, /^dlg_[0-9a-f]{24}_[0-9a-f]{16}$/);
     assert.equal(sent()[0]?.subject, `a2a.v1.task.test-ann.${BOB}.${message.messageId}`);
     assert.deepEqual(message.payload, {
-      a2a: { kind: "text", text: "help" },
+      a2a: { kind: "text", text: "help", metadata: { "a2a.trace": { hops: 1 } } },
       channelRef: "bob",
       skillId: "bob/task",
       clientTaskRef: taskId,
@@ -114,7 +114,13 @@ describe("step.delegate", () => {
         { message: "x".repeat(1_000_000) },
         /^StepOptionError: message of step "bob": expected at most 1000000 bytes/,
       ],
-      [{ to: "no id" }, /^StepOptionError: to of step "bob": expected a runtime id/],
+      [{ to: "no id" }, /^StepOptionError: to of step "bob": expected a runtime id .* beside a channelRef/],
+      [{ to: "" }, /^StepOptionError: to of step "bob": expected a runtime id/],
+      [{ to: "x".repeat(257) }, /^StepOptionError: to of step "bob": .* at most 256 characters/],
+      [{ to: undefined }, /^StepOptionError: skill of step "bob": expected a slug alone/],
+      [{ subject: "" }, /^StepOptionError: subject of step "bob": .* 1 to 1024 characters, got one of 0/],
+      [{ subject: "x".repeat(1_025) }, /^StepOptionError: subject of step "bob": .* got one of 1025/],
+      [{ subject: 1 }, /^StepOptionError: subject of step "bob": .* got a number/],
       [{ skill: "b b/task" }, /^StepOptionError: skill of step "bob": expected a slug, or a channelRef/],
       [
         { to: "test-cat", skill: "dog/task" },

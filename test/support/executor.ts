@@ -32,7 +32,7 @@ export interface Handed {
 
 const now = () => new Date().toISOString();
 
-/** Another agent to which ours hand tasks on: it does what a test says, and nothing by itself. */
+/** Another agent to which ours hand tasks on: it does what a test says. */
 export class Executor {
   readonly id: string;
   /** Every copy of a task's message, in the order in which they came. */
@@ -40,8 +40,12 @@ export class Executor {
   readonly controls: Control[] = [];
   readonly #nc: NatsConnection;
 
-  /** Listens from now on, on a connection of the test's. */
-  constructor(nc: NatsConnection, id: string) {
+  /**
+   * Listens from now on, on a connection of the test's.
+   *
+   * @param work what it does with each task by itself; what it throws fails the test
+   */
+  constructor(nc: NatsConnection, id: string, work?: (handed: Handed) => Promise<void>) {
     this.id = id;
     this.#nc = nc;
     const listen = (kind: string, take: (message: Msg) => void) =>
@@ -51,7 +55,11 @@ export class Executor {
           take(message);
         },
       });
-    listen("task", (message) => void this.handed.push(handedOf(message)));
+    listen("task", (message) => {
+      const handed = handedOf(message);
+      this.handed.push(handed);
+      void work?.(handed);
+    });
     listen("control", (message) => void this.controls.push(controlOf(message)));
   }
 

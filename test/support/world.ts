@@ -29,6 +29,7 @@ import type { Store } from "../../shared/tasks/store.ts";
 import { s3Values, type Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { filePolicies } from "../../shared/testing/file-policies.ts";
+import { memoryChoosing } from "../../shared/testing/memory-choosing.ts";
 import { neverPaused } from "../../shared/testing/memory-pauses.ts";
 import { noQuota } from "../../shared/testing/no-quota.ts";
 import { type RecordingMessenger, recordingMessenger } from "../../shared/testing/recording-messenger.ts";
@@ -166,6 +167,7 @@ export async function startWorld(
   const publisher = natsPublisher({ connection: () => link.get(), values, now });
   const messenger = recordingMessenger({ now });
   const deployment = deploymentOf(agents, policy);
+  const choosing = memoryChoosing({ deployment, now, telemetry });
   const hints: World["hints"] = [];
   const listening = new Map<string, Set<() => void>>();
   const deps = {
@@ -182,6 +184,7 @@ export async function startWorld(
     backlog: new Backlog(),
     pauses: neverPaused,
     policies: filePolicies(deployment),
+    choosing: async () => choosing,
     quota: noQuota,
     runner: async () => runTask,
     hint: async (hint: WorkHint, delaySec = 0) => void hints.push({ hint, delaySec }),

@@ -11,6 +11,7 @@ import { RUNBOOKS } from "../../infra/observability/alarms.ts";
 import { SAVED_QUERIES } from "../../infra/observability/queries.ts";
 import { agentFunction, cloudConfig } from "../../shared/config/cloud.ts";
 import { agentPolicy } from "../../shared/config/policy.ts";
+import { REASONS } from "../../shared/policy/choosing/reasons.ts";
 import { LOG_FIELDS } from "../../shared/telemetry/fields.ts";
 import {
   dimensionSets,
@@ -18,6 +19,7 @@ import {
   type MetricDefinition,
   type MetricName,
 } from "../../shared/telemetry/metrics.ts";
+import { errorCode } from "../../shared/wire/states.ts";
 import { stackWith } from "../infra/support/stack.ts";
 
 const read = (...path: string[]) => readFileSync(join(ROOT, "docs", ...path), "utf8");
@@ -169,6 +171,8 @@ test("whatever the runbooks name in code's letters is there: metrics, alarms, fi
     ...["<function>", "bridge", "cards", "work"].map((name) => `.sluice/logs/${name}.log`),
     ...["ConcurrentExecutions", "Runtime exited", "Task timed out"],
     ...rowsOf("Alarms").map(([name]) => plain(name)),
+    ...Object.keys(REASONS),
+    ...errorCode.options,
   ]);
   for (const [name, text] of runbooks)
     for (const word of words(text))

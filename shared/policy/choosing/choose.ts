@@ -12,6 +12,8 @@ export interface Wanted {
   readonly targets?: readonly string[] | undefined;
   /** A slug. */
   readonly skill?: string | undefined;
+  /** Whether whoever asks can do with one agent alone. */
+  readonly one?: boolean | undefined;
 }
 
 /** An agent that is asked, and why it is. */
@@ -63,6 +65,11 @@ function partsOf({ targets = [] }: Wanted): { named: string[]; open: boolean; br
   return { named, broadcast, open: broadcast || targets.length === 0 };
 }
 
+/** Whether nobody but those that are named comes into question. */
+export function isNamed(wanted: Wanted): boolean {
+  return !partsOf(wanted).open;
+}
+
 /** The agents whose standing decides who is chosen. */
 export function concerned(wanted: Wanted, registry: Registry): Set<string> {
   const { named, open, broadcast } = partsOf(wanted);
@@ -87,6 +94,8 @@ export function choose(
   random: () => number,
 ): Choice {
   const { named, open, broadcast } = partsOf(wanted);
+  if (wanted.one === true && (broadcast || named.length > 1))
+    return refuse("several", `one agent is to be named, not ${broadcast ? "all" : named.length}`);
   if (open && wanted.skill === undefined)
     return refuse(
       "no_skill",
@@ -131,7 +140,12 @@ function resolve(
 }
 
 function unresolved(targets: readonly string[], { agents }: Registry): Choice {
-  const instead = [...new Set(targets.flatMap((target) => nearest(target, agents.keys())))];
+  const aliases = [...agents.values()].flatMap((agent) => [...agent.aliases.keys()]);
+  const near = targets.flatMap((target) => {
+    const names = nearest(target, agents.keys());
+    return names.length > 0 ? names : nearest(target, aliases);
+  });
+  const instead = [...new Set(near)];
   const hint =
     instead.length === 0
       ? `known are ${listed([...agents.keys()].map(quoted))}`

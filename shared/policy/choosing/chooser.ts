@@ -1,3 +1,4 @@
+import type { LogFields } from "../../telemetry/fields.ts";
 import { errorFields, type Telemetry } from "../../telemetry/index.ts";
 import { listed, quoted } from "../listed.ts";
 import type { Breaker } from "./breaker.ts";
@@ -5,6 +6,7 @@ import {
   type Choice,
   choose,
   concerned,
+  isNamed,
   type Refusal,
   refuse,
   type Standings,
@@ -32,6 +34,8 @@ export interface Request extends Wanted {
   readonly by?: string | undefined;
   /** How often it was handed on before; see hops.ts. */
   readonly hops: number;
+  /** What log lines say besides. */
+  readonly fields?: Pick<LogFields, "taskId" | "step"> | undefined;
 }
 
 /** What others know of an agent. */
@@ -106,17 +110,20 @@ export class Chooser {
     const { facts, outcomes, breaker } = this.#of;
     const [factsOf, weightOf, openUntil] = await Promise.all([
       facts(agents, request),
-      outcomes.weights(agents),
+      // Who is named is asked however good it has been.
+      outcomes.weights(isNamed(request) ? [] : agents),
       breaker.openUntil(agents),
     ]);
     return (agent) => ({ ...factsOf(agent), weight: weightOf(agent), openUntil: openUntil(agent) });
   }
 
   /** A refusal is logged and counted, and an operator told of those that come again and again. */
-  async #tell({ runtime, skill, targets = [] }: Request, { reason }: Refusal): Promise<void> {
+  async #tell(request: Request, { reason }: Refusal): Promise<void> {
+    const { runtime, skill, targets = [] } = request;
     const { telemetry, escalation } = this.#of;
     const of = { runtime, outcome: reason };
     const fields = {
+      ...request.fields,
       runtime,
       code: reason,
       ...(skill !== undefined && { skill: cut(skill) }),

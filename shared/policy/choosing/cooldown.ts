@@ -4,7 +4,7 @@ import { skillKey } from "../delegation.ts";
 import { type Change, change, type ItemStore, type Pause } from "./items.ts";
 
 /** The longest that a skill may rest, in seconds: a day. */
-const MAX_COOLDOWN_SEC = 86_400;
+export const MAX_COOLDOWN_SEC = 86_400;
 
 /** That a skill was asked for a subject. */
 export const cooling = z.object({

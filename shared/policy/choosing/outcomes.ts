@@ -28,8 +28,8 @@ export interface Result {
   readonly costUsd?: number | undefined;
 }
 
-function fadedTo(now: number, { at, good, bad, costUsd }: Outcomes): Outcomes {
-  const left = 0.5 ** (Math.max(0, now - at) / HALF_LIFE_MS);
+function fadedTo(now: number, { at, good, bad, costUsd }: Outcomes, scale: number): Outcomes {
+  const left = 0.5 ** ((Math.max(0, now - at) * scale) / HALF_LIFE_MS);
   return { at: Math.max(at, now), good: good * left, bad: bad * left, costUsd: costUsd * left };
 }
 
@@ -38,9 +38,18 @@ function believed(costUsd = 0): number {
   return costUsd > 0 ? Math.min(costUsd, MAX_COST_USD) : 0;
 }
 
-/** What is remembered after one more result. */
-export function withResult(known: Outcomes | undefined, { good, costUsd }: Result, now: number): Outcomes {
-  const faded = fadedTo(now, known ?? { at: now, good: 0, bad: 0, costUsd: 0 });
+/**
+ * What is remembered after one more result.
+ *
+ * @param scale how much faster than normal the deployment lives
+ */
+export function withResult(
+  known: Outcomes | undefined,
+  { good, costUsd }: Result,
+  now: number,
+  scale = 1,
+): Outcomes {
+  const faded = fadedTo(now, known ?? { at: now, good: 0, bad: 0, costUsd: 0 }, scale);
   return {
     at: faded.at,
     good: faded.good + (good ? 1 : 0),
@@ -53,9 +62,9 @@ export function withResult(known: Outcomes | undefined, { good, costUsd }: Resul
  * How good an agent has been, from 0 to 1: its success rate, divided by 1 and what a success has cost in US dollars.
  * An agent of whom nothing is known, or nothing any more, is as good as can be.
  */
-export function weightOf(known: Outcomes | undefined, now: number): number {
+export function weightOf(known: Outcomes | undefined, now: number, scale = 1): number {
   if (known === undefined) return 1;
-  const { good, bad, costUsd } = fadedTo(now, known);
+  const { good, bad, costUsd } = fadedTo(now, known, scale);
   const total = good + bad;
   if (total < FORGOTTEN) return 1;
   return good === 0 ? 0 : good / total / (1 + costUsd / good);
@@ -65,11 +74,19 @@ export function weightOf(known: Outcomes | undefined, now: number): number {
 export class OutcomeBook {
   readonly #store: ItemStore<Outcomes>;
   readonly #now: () => number;
+  readonly #scale: number;
   readonly #pause: Pause | undefined;
 
-  constructor(options: { store: ItemStore<Outcomes>; now: () => number; pause?: Pause }) {
+  /** @param options.scale how much faster than normal the deployment lives */
+  constructor(options: {
+    store: ItemStore<Outcomes>;
+    now: () => number;
+    scale?: number;
+    pause?: Pause;
+  }) {
     this.#store = options.store;
     this.#now = options.now;
+    this.#scale = options.scale ?? 1;
     this.#pause = options.pause;
   }
 
@@ -79,7 +96,7 @@ export class OutcomeBook {
     const expiresAt = now + KEPT_MS;
     const noted = (known: Outcomes | undefined) => ({
       answer: undefined,
-      next: { value: withResult(known, result, now), expiresAt },
+      next: { value: withResult(known, result, now, this.#scale), expiresAt },
     });
     await change(this.#store, executor, noted, this.#pause);
   }
@@ -88,6 +105,6 @@ export class OutcomeBook {
   async weights(agents: Iterable<string>): Promise<(agent: string) => number> {
     const known = await this.#store.readAll([...agents]);
     const now = this.#now();
-    return (agent) => weightOf(known.get(agent), now);
+    return (agent) => weightOf(known.get(agent), now, this.#scale);
   }
 }

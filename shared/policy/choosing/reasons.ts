@@ -15,6 +15,11 @@ export const REASONS = {
     meaning: "neither an agent nor a skill is named, or `all` without a skill",
     remedy: "mend the caller: whom or what it wants is missing",
   },
+  several: {
+    of: "request",
+    meaning: "several agents are named, or `all`, where one result is wanted",
+    remedy: "mend the caller: each agent is asked by a step of its own (`step.each`)",
+  },
   target_unresolved: {
     of: "request",
     meaning: "nobody has the name that the request names",

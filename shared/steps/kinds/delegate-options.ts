@@ -1,19 +1,26 @@
 import type { DelegateOptions } from "../../agents/types.ts";
+import type { ChildMessage } from "../../tasks/delegation.ts";
 import { agentId, MAX_EVENT_BYTES, type Outgoing, skillSlug } from "../../wire/index.ts";
 import { milliseconds } from "../duration.ts";
 import type { Delegating, Engine } from "../engine.ts";
 import { StepOptionError } from "../errors.ts";
 import { toJson } from "../json.ts";
 
+/** The longest name that may stand for an agent, and the longest subject, in characters. */
+const MAX_NAME = 256;
+const MAX_SUBJECT = 1_024;
+
 /** What a step asks of another agent, checked. */
 export interface Asked {
-  readonly to: string;
-  /** Absent when nobody of that name is known: then nothing is sent. */
+  /** Absent when the agent is to be chosen. */
+  readonly to: string | undefined;
+  /** Where that takes its tasks, if it is ours or the step says so. */
   readonly channelRef: string | undefined;
-  /** The skill's slug. */
-  readonly skill: string;
+  /** The skill's slug; absent when neither an agent nor a skill is named. */
+  readonly skill: string | undefined;
+  readonly subject: string | undefined;
   /** The message as it goes on the wire. */
-  readonly a2a: unknown;
+  readonly a2a: ChildMessage;
   readonly timeoutMs: number | undefined;
   readonly onStatus: DelegateOptions["onStatus"];
 }
@@ -31,29 +38,43 @@ export function askedOf({ delegating }: Engine, id: string, options: DelegateOpt
     throw new StepOptionError(
       `the options ${of}: expected { to, message, … }, got ${JSON.stringify(options)}`,
     );
-  const { to, skill = "task", message, timeout, onStatus } = options;
-  if (!agentId.safeParse(to).success)
+  const { to, skill, subject, message, timeout, onStatus } = options;
+  if (to !== undefined && !isText(to, MAX_NAME))
     throw new StepOptionError(
-      `to ${of}: expected a runtime id such as acme-support, got ${JSON.stringify(to)}`,
+      `to ${of}: expected a runtime id such as acme-support, or what one agent alone is called, of at most ${MAX_NAME} characters, got ${JSON.stringify(to)}`,
+    );
+  if (subject !== undefined && !isText(subject, MAX_SUBJECT))
+    throw new StepOptionError(
+      `subject ${of}: expected a text of 1 to ${MAX_SUBJECT} characters, got ${lengthOf(subject)}`,
     );
   if (onStatus !== undefined && typeof onStatus !== "function")
     throw new StepOptionError(`onStatus ${of}: expected a function, got a ${typeof onStatus}`);
   return {
     to,
     ...skillOf(skill, of, { to, agents: delegating.agents }),
+    subject,
     a2a: a2aOf(message, of),
     timeoutMs: timeout === undefined ? undefined : milliseconds(timeout, `timeout ${of}`),
     onStatus,
   };
 }
 
+function lengthOf(value: unknown): string {
+  return typeof value === "string" ? `one of ${value.length}` : `a ${typeof value}`;
+}
+
+function isText(value: unknown, longest: number): value is string {
+  return typeof value === "string" && value !== "" && value.length <= longest;
+}
+
 /** @param target.agents ours, among which the runtime may be */
 function skillOf(
   skill: unknown,
   of: string,
-  { to, agents }: { to: string; agents: Delegating["agents"] },
+  { to, agents }: { to: string | undefined; agents: Delegating["agents"] },
 ): Pick<Asked, "channelRef" | "skill"> {
   const own = agents.find(({ runtime }) => runtime === to)?.channelRef;
+  if (skill === undefined) return { channelRef: own, skill: to === undefined ? undefined : "task" };
   const text = typeof skill === "string" ? skill : "";
   const slug = skillSlug(text);
   const ref = text.includes("/") ? text.slice(0, text.lastIndexOf("/")) : own;
@@ -63,11 +84,19 @@ function skillOf(
     );
   if (own !== undefined && ref !== own)
     throw new StepOptionError(`skill ${of}: expected the channelRef of ${to}, ${own}, got ${ref}`);
+  if (to === undefined && ref !== undefined)
+    throw new StepOptionError(
+      `skill ${of}: expected a slug alone where no agent is named, got ${JSON.stringify(skill)}`,
+    );
+  if (ref !== undefined && !agentId.safeParse(to).success)
+    throw new StepOptionError(
+      `to ${of}: expected a runtime id such as acme-support beside a channelRef, got ${JSON.stringify(to)}`,
+    );
   return { channelRef: ref, skill: slug };
 }
 
 /** The message in a form that every peer reads (docs/wire.md §6). */
-function a2aOf(message: unknown, of: string): unknown {
+function a2aOf(message: unknown, of: string): ChildMessage {
   if (typeof message === "string") return { kind: "text", text: message };
   const parts: readonly unknown[] = Array.isArray(message) ? message : [message];
   if (parts.length === 0) throw new StepOptionError(`message ${of}: expected a part, got none`);

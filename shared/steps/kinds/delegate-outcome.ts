@@ -22,6 +22,7 @@ export async function outcomeOf(engine: Engine, id: string, child: Child, told: 
   const refs = ended.artifacts.length > 0 ? ended.artifacts : await givenOut(engine, told);
   const data = dataOf(ended.text);
   const value: Delegated = {
+    by: child.to,
     text: ended.text,
     ...(data !== undefined && { data }),
     artifacts: refs.map((ref) => fetchable(engine, ref, told.taskId)),

@@ -1,6 +1,5 @@
 import type { DelegateOptions } from "../../agents/types.ts";
-import { mayDelegate } from "../../policy/delegation.ts";
-import { listed } from "../../policy/listed.ts";
+import type { Addressee } from "../../policy/choosing/choosing.ts";
 import { cancelMessage, childMessageId, childTask } from "../../tasks/delegation.ts";
 import { deadlineOf, type Waiting } from "../../tasks/fold.ts";
 import { insist } from "../../tasks/insist.ts";
@@ -9,6 +8,7 @@ import type { Outgoing } from "../../wire/index.ts";
 import { durable } from "../durable.ts";
 import type { Done, Engine } from "../engine.ts";
 import { describeError, reviveError, type StoredError } from "../failures.ts";
+import { choiceFor, DELEGATION_ERROR } from "./delegate-choice.ts";
 import { type Asked, askedOf, checkSize } from "./delegate-options.ts";
 import { outcomeOf } from "./delegate-outcome.ts";
 
@@ -16,12 +16,7 @@ import { outcomeOf } from "./delegate-outcome.ts";
 const RESERVE_SHARE = 0.05;
 const MAX_RESERVE_MS = 10_000;
 
-/** What the error of a step is called that could not, or not in time, hand its task on. */
-const NAME = "DelegationError";
-
 type Delegation = Waiting & { readonly child: Child };
-/** What a step asks of an agent that there is. */
-type Target = Asked & { readonly channelRef: string };
 
 /**
  * Hands a task on, and waits for the end that `events` puts into the journal. The message is sent again by each run
@@ -33,12 +28,9 @@ export async function delegateStep(engine: Engine, id: string, options: Delegate
   let open = view.open.get(id);
   if (open === undefined) {
     await engine.begin(id);
-    const { channelRef } = asked;
-    if (channelRef === undefined) return await fail(engine, id, await unresolved(engine, id, asked));
-    const target = { ...asked, channelRef };
-    const refused = await refusal(engine, id, target);
-    if (refused !== undefined) return await fail(engine, id, refused);
-    open = await handOn(engine, id, target);
+    const choice = await choiceFor(engine, id, asked);
+    if ("error" in choice) return await fail(engine, id, choice.error);
+    open = await handOn(engine, id, asked, choice);
   }
   const { child } = open;
   if (child === undefined)
@@ -77,13 +69,14 @@ async function fail({ writer }: Engine, id: string, error: StoredError): Promise
   return { at: await durable(writer.add({ step })), error: reviveError(error) };
 }
 
-/** Stores that the task is handed on, before it is. */
-async function handOn(engine: Engine, id: string, asked: Target): Promise<Waiting> {
+/** Stores that the task is handed on, and to whom, before it is: whoever runs the step again chooses nobody anew. */
+async function handOn(engine: Engine, id: string, asked: Asked, choice: Addressee): Promise<Waiting> {
   const { head, clock, view, writer } = engine;
   const now = clock.now();
   const left = Math.max(0, Math.min(deadlineOf(head, view), engine.lifeEnd) - now);
   const reserve = Math.min(left * RESERVE_SHARE, MAX_RESERVE_MS);
-  const { to, channelRef, skill, timeoutMs = Number.POSITIVE_INFINITY, onStatus } = asked;
+  const { timeoutMs = Number.POSITIVE_INFINITY, onStatus } = asked;
+  const { to, channelRef, skill, hops, why } = choice;
   const child: Child = {
     to,
     channelRef,
@@ -92,41 +85,14 @@ async function handOn(engine: Engine, id: string, asked: Target): Promise<Waitin
     timeoutSec: Math.max(1, Math.floor(Math.min(timeoutMs, left - reserve) / 1_000)),
     depth: Math.max(0, (head.depth ?? 0) - 1),
     ...(onStatus !== undefined && { progress: true }),
+    hops,
+    ...(why !== "target" && { bySkill: true }),
   };
   checkSize(id, childTask(head, { child, since: now }, requestOf(engine, asked)));
   // An executor that is given nearly all of our time says itself that it is over, and is heard.
   const until = Math.round(now + Math.min(timeoutMs, left - reserve / 2));
   const open = { name: id, kind: "delegate" as const, until, child };
   return { ...open, since: await durable(writer.add({ open })) };
-}
-
-/** Why this agent may not hand the task on. */
-async function refusal(engine: Engine, id: string, asked: Target): Promise<StoredError | undefined> {
-  const { head, delegating } = engine;
-  const { to, channelRef, skill } = asked;
-  const of = `step ${JSON.stringify(id)}`;
-  if ((head.depth ?? 0) < 1)
-    return {
-      name: NAME,
-      code: "policy_denied",
-      message: `${of}: this task may not be handed on (maxDelegationDepth)`,
-    };
-  const { delegateTargets } = await durable(delegating.policy());
-  if (mayDelegate(delegateTargets, asked)) return undefined;
-  engine.refused(id, to, "not_allowed");
-  const message = `${of}: the policy of ${head.to} has no delegateTargets for ${channelRef}/${skill} of ${to}`;
-  return { name: NAME, code: "unauthorized_target", message };
-}
-
-/** That nobody has the name: nothing is sent, least of all to another (docs/choosing.md). */
-async function unresolved(engine: Engine, id: string, { to, skill }: Asked): Promise<StoredError> {
-  const { nearest } = await import("../../policy/choosing/nearest.ts");
-  const known = engine.delegating.agents.map(({ runtime }) => runtime);
-  const near = nearest(to, known);
-  const hint = near.length > 0 ? `nearest are ${listed(near)}` : `known are ${listed(known)}`;
-  engine.refused(id, to, "target_unresolved");
-  const message = `to of step ${JSON.stringify(id)}: no agent ${JSON.stringify(to)} in this deployment: ${hint}; for an agent of another deployment give skill as channelRef/${skill}`;
-  return { name: NAME, code: "target_unresolved", message };
 }
 
 async function cancel({ clock, limit, head, delegating }: Engine, message: Outgoing): Promise<void> {
@@ -190,7 +156,7 @@ async function giveUp(
     );
   const ms = Math.max(0, Math.round(clock.now() - since));
   const message = `step ${JSON.stringify(id)}: ${child.to} was not done within ${secondsOf(until - since)} s`;
-  const error = { name: NAME, code: "timeout", message };
+  const error = { name: DELEGATION_ERROR, code: "timeout", message };
   const changed = () => {
     const now = view.heard.get(id);
     return now?.outcome !== undefined || now?.taskId !== told?.taskId;
@@ -198,5 +164,8 @@ async function giveUp(
   const at = await durable(
     writer.add({ step: { name: id, kind: "delegate", value: { text: "" }, ms, error }, unless: changed }),
   );
-  return view.steps.has(id) ? { at, error: reviveError(error) } : undefined;
+  if (!view.steps.has(id)) return undefined;
+  // Who says nothing in time has failed as one that says so.
+  if (child.bySkill === true) await (await engine.delegating.choosing()).note(child.to, { good: false });
+  return { at, error: reviveError(error) };
 }

@@ -2,7 +2,6 @@ import { frontAgent } from "../../../../shared/remotes/front/agent.ts";
 import type { Front } from "../../../../shared/remotes/front/front.ts";
 import { release } from "../../../../shared/remotes/front/release.ts";
 import type { Terms } from "../../../../shared/remotes/front/terms.ts";
-import { fold } from "../../../../shared/tasks/fold.ts";
 import { Crashes } from "../../../../testing/crashes.ts";
 import type { Fate, Write } from "../../../../testing/process.ts";
 import { Simulation } from "../../../../testing/simulation.ts";
@@ -40,9 +39,4 @@ export async function playWith(
   const crashes = new Crashes();
   const { taskId } = await simulation.admit({ skill: "task", a2a: "do it", from: SENDER, ...request });
   return { task: new TestTask({ id: taskId, from: SENDER, simulation, crashes }), simulation };
-}
-
-/** The steps of a journal. */
-export async function stepsOf({ store }: Simulation, taskId: string): Promise<string[]> {
-  return [...fold(await store.entries(taskId, 1)).steps.keys()];
 }
