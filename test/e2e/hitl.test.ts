@@ -36,7 +36,6 @@ const SKILLS = {
 } as const satisfies Record<string, readonly [object | undefined, string | undefined]>;
 type SkillName = keyof typeof SKILLS;
 
-/** The folder of an operator, in which the local host runs. */
 const cwd = mkdtempSync(join(tmpdir(), "sluice-hitl-"));
 let server: RemoteServer;
 let sluice: Sluice;
@@ -100,10 +99,7 @@ async function knowCard(id: string): Promise<void> {
   ddb.destroy();
 }
 
-interface Asked {
-  readonly to: string;
-  readonly taskId: string;
-}
+type Asked = { readonly to: string; readonly taskId: string };
 
 /** Has a remote agent do what a script says (test/remotes/servers/script.ts). */
 async function ask(skillId: SkillName, lines: readonly string[] = ["complete done"], id = "audit") {
@@ -119,17 +115,13 @@ const told = async (task: Asked) =>
 const sent = ({ taskId }: Asked) =>
   server.executions.filter(({ messageId }) => messageId.startsWith(taskId)).length;
 
+/** Waits until the last that was told of a task is so. */
+const last = (task: Asked, isSo: (text: string) => boolean) =>
+  until(task.taskId, async () => isSo((await told(task)).at(-1) ?? ""), { seen: () => told(task) });
+
 /** Waits until the task asks for approval by a prompt like this; nothing more was sent by then. */
 async function asks(task: Asked, prompt: RegExp, sentBefore = 0) {
-  const matches = (text: string) => text.startsWith("AUTH_REQUIRED") && prompt.test(text);
-  await until(
-    `${task.taskId} asks`,
-    async () => {
-      const last = (await told(task)).at(-1) ?? "";
-      return matches(last);
-    },
-    { seen: () => told(task) },
-  );
+  await last(task, (text) => text.startsWith("AUTH_REQUIRED") && prompt.test(text));
   assert.equal(sent(task), sentBefore, "nothing is sent before it is agreed to");
 }
 
@@ -157,14 +149,12 @@ async function end({ taskId }: Asked) {
   return event;
 }
 
-/** It has ended well, and was done once. */
 async function done(task: Asked): Promise<void> {
   const { state, error } = await end(task);
   assert.equal(state, "TASK_STATE_COMPLETED", error?.message);
   assert.equal(sent(task), 1);
 }
 
-/** It has ended as denied, and nothing was ever sent. */
 async function denied(task: Asked): Promise<void> {
   assert.equal((await end(task)).error?.code, "auth_not_satisfied");
   assert.equal(sent(task), 0);
@@ -248,9 +238,7 @@ test("compound: each answer is held as well; denied there, the remote's task is 
   for (const task of [yes, no]) {
     await asks(task, /checkpoint 1/);
     await approve(task);
-    await until("it asks", async () => (await told(task)).at(-1) === "INPUT_REQUIRED Which?", {
-      seen: () => told(task),
-    });
+    await last(task, (text) => text === "INPUT_REQUIRED Which?");
     await control(task, "input_reply", { input: "blue" });
     await asks(task, /checkpoint 2.*blue$/s, 1);
   }
@@ -287,12 +275,9 @@ test("what the agent tells of itself is in the result, the log and the figures, 
     'observe confidence "hunter2"',
     "complete done",
   ]);
-  await until("it asks", async () => (await told(task)).at(-1) === "INPUT_REQUIRED Which?", {
-    seen: () => told(task),
-  });
+  await last(task, (text) => text === "INPUT_REQUIRED Which?");
   await control(task, "input_reply", { input: "blue" });
-  const { state, result } = await end(task);
-  assert.equal(state, "TASK_STATE_COMPLETED");
+  const { result } = await end(task);
   const { elapsed_ms: _, ...metrics } = result?.metrics ?? {};
   assert.deepEqual(metrics, {
     cost_usd: 0.008,
