@@ -57,8 +57,12 @@ export async function startRemoteStage(): Promise<RemoteStage> {
     legacy: await legacyServer(),
   };
   const folder = mkdtempSync(join(tmpdir(), "sluice-remotes-"));
-  const { assemblyDir } = await synthesize(filesIn(folder, servers));
-  const stage = await startStage({ assemblyDir, timeScale: TIME_SCALE });
+  const closeServers = () =>
+    Promise.all(Object.values(servers).map((server) => server.close().catch(() => {})));
+  const stage = await stageWith(folder, servers).catch(async (error: unknown) => {
+    await closeServers();
+    throw error;
+  });
   const { host, peer } = stage.sluice;
   const ddb = new DynamoDBClient(awsSettings(host.endpoints.dynamodb));
   const peers = dynamoPeers({ client: DynamoDBDocumentClient.from(ddb), table: host.tableName });
@@ -118,11 +122,16 @@ export async function startRemoteStage(): Promise<RemoteStage> {
       servers[id].executions.find(({ messageId }) => messageId === `${taskId}-1`)?.taskId,
     async stop() {
       await stage.stop();
-      await Promise.all(Object.values(servers).map((server) => server.close().catch(() => {})));
+      await closeServers();
       rmSync(folder, { recursive: true, force: true });
     },
   };
   return remote;
+}
+
+async function stageWith(folder: string, servers: Readonly<Record<FrontId, RemoteServer>>): Promise<Stage> {
+  const { assemblyDir } = await synthesize(filesIn(folder, servers));
+  return await startStage({ assemblyDir, timeScale: TIME_SCALE });
 }
 
 /** The operator's file, and a folder without an agent. */

@@ -1,5 +1,7 @@
 import type { Agent } from "../../agents/define.ts";
+import { DelegationError } from "../../agents/errors.ts";
 import type { DeploymentConfig, HostedAgent } from "../../config/deployment.ts";
+import { hopsIn, MAX_HOPS, nextHop } from "../../policy/choosing/hops.ts";
 import type { Head } from "../../tasks/items.ts";
 import type { Values } from "../../tasks/values.ts";
 import type { ExchangeTrace } from "../exchange/index.ts";
@@ -32,14 +34,20 @@ function reachOf(host: FrontHost): Reach {
 /** The agent that does a task by having its remote do it. */
 export function frontFor(host: FrontWork, head: FrontHead): Agent {
   const { hosted, remote } = hostedFor(host, head);
-  const slug = head.skill ?? "";
-  return frontAgent(hosted, slug, ({ contextId }) => reachOf(host).front(remote, traceOf(head, contextId)));
+  return frontAgent(hosted, head.skill ?? "", ({ contextId, message }) => {
+    const hops = nextHop(hopsIn(message));
+    if (hops === undefined)
+      throw new DelegationError(`hop_limit: the work was handed on ${MAX_HOPS} times, and goes no further`, {
+        code: "policy_denied",
+      });
+    return reachOf(host).front(remote, { ...traceOf(head, hops), correlationId: contextId ?? head.taskId });
+  });
 }
 
 /** Tells the remote of a task that it is over here; see {@link release}. */
 export async function releaseFor(host: FrontWork, head: FrontHead, ended: Ended): Promise<Release> {
   const { remote } = hostedFor(host, head);
-  const front = reachOf(host).front(remote, traceOf(head, undefined));
+  const front = reachOf(host).front(remote, traceOf(head, 1));
   return await release({ values: host.values, front }, ended);
 }
 
@@ -49,9 +57,6 @@ function hostedFor({ deployment }: FrontWork, { to }: FrontHead): { hosted: Host
   return { hosted, remote: hosted.remote };
 }
 
-function traceOf(
-  { taskId, messageId, to, traceparent }: FrontHead,
-  contextId: string | undefined,
-): ExchangeTrace {
-  return { correlationId: contextId ?? taskId, parentId: messageId, traceparent, caller: to, hops: 1 };
+function traceOf({ taskId, messageId, to, traceparent }: FrontHead, hops: number): ExchangeTrace {
+  return { correlationId: taskId, parentId: messageId, traceparent, caller: to, hops };
 }

@@ -79,6 +79,13 @@ describe("a remote agent that is asked how far it is", () => {
     assert.equal(gone.calls.filter((of) => of === "get").length, 1);
   });
 
+  test("nineteen looks in vain are not too many", async () => {
+    const remote = new FakeRemote(["wait", completed("done")]);
+    for (let n = 0; n < 19; n++) remote.fails.push({ at: "get", error: failing("unreachable", false) });
+    const { task } = await playWith(remote);
+    assert.equal((await task.outcome()).state, "TASK_STATE_COMPLETED");
+  });
+
   test("when it cannot be looked at for too long the task fails", async () => {
     const remote = new FakeRemote(["wait", completed("done")]);
     for (let n = 0; n < 20; n++) remote.fails.push({ at: "get", error: failing("unreachable", false) });
@@ -195,6 +202,19 @@ describe("a message that may not have arrived", () => {
     assert.equal(remote.executions.length, 1);
     assert.equal(remote.calls.includes("find"), false);
   });
+
+  for (const [failures, state] of [
+    [9, "TASK_STATE_COMPLETED"],
+    [10, "TASK_STATE_FAILED"],
+  ] as const)
+    test(`after ${failures} tries in vain the task is ${state}`, async () => {
+      const remote = new FakeRemote([completed("done")]);
+      for (let n = 0; n < failures; n++)
+        remote.fails.push({ at: "start", error: failing("unreachable", false) });
+      const { task } = await playWith(remote);
+      assert.equal((await task.outcome()).state, state);
+      assert.equal(remote.calls.filter((of) => of === "start").length, 10);
+    });
 
   test("one that is nowhere to be found is sent again, as the same", async () => {
     const remote = new FakeRemote([completed("done")]);
