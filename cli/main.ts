@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { refusalOf } from "../shared/nats/refusal.ts";
 import { agentsCommand } from "./agents.ts";
+import { approveCommand } from "./approve.ts";
 import { artifactCommand } from "./artifact.ts";
 import { askCommand } from "./ask.ts";
 import { authorizeCommand } from "./authorize.ts";
@@ -57,6 +58,7 @@ export function program(): Command {
     eraseCommand(),
     pauseCommand(),
     resumeCommand(),
+    approveCommand(),
     keysCommand(),
     allowCommand(),
     revokeCommand(),

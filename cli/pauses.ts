@@ -87,7 +87,7 @@ export function pausesOf(home: Pick<Home, "deployment" | "agents">, place: Place
 }
 
 /** The queue on which an agent's hints go: its own, if it has one. */
-function queueOf({ outputs, label }: Place, agent: string): string {
+export function queueOf({ outputs, label }: Place, agent: string): string {
   const pairs = pairsOf(outputs);
   const pair =
     pairs.find(({ name }) => name === `work-${agent}`) ?? pairs.find(({ name }) => name === "work");

@@ -48,21 +48,30 @@ export interface Bundles {
 export async function bundleFunctions(options: BundleOptions): Promise<Bundles> {
   const { outDir, agentFiles, root = ROOT } = options;
   const own = new Set(options.ownFunctions);
-  const handlers = FUNCTION_NAMES.map((name) => ({ name, entry: `${name}/handler.ts`, agentFiles }));
-  const shared = agentFiles.filter((file) => !own.has(agentOf(file)));
-  const service = { name: "bridge-service", entry: "bridge/service.ts", agentFiles: [] };
+  const worked = (by: (id: string) => boolean): Worked => ({
+    agentFiles: agentFiles.filter((file) => by(agentOf(file))),
+    fronts: options.deployment.agents.flatMap(({ id, remote }) =>
+      remote !== undefined && by(id) ? [id] : [],
+    ),
+  });
+  const nobody = worked(() => false);
   const bundles = [
-    ...handlers.map((of) => (of.name === "work" ? { ...of, agentFiles: shared } : of)),
+    ...FUNCTION_NAMES.map((name) => ({
+      name,
+      entry: `${name}/handler.ts`,
+      ...(name === "work" ? worked((id) => !own.has(id)) : nobody),
+    })),
     ...Array.from(own, (id) => ({
       name: `work-${id}`,
       entry: "work/handler.ts",
-      agentFiles: agentFiles.filter((file) => agentOf(file) === id),
+      ...worked((of) => of === id),
     })),
-    service,
+    { name: "bridge-service", entry: "bridge/service.ts", ...nobody },
   ];
+  const service = join(outDir, "bridge-service");
   const inputs = await Promise.all(bundles.map((of) => writeBundle({ ...options, ...of })));
   const dockerfile = join(root, "functions", "bridge", "Dockerfile");
-  await copyFile(dockerfile, join(outDir, service.name, "Dockerfile"));
+  await copyFile(dockerfile, join(service, "Dockerfile"));
   return {
     folders: {
       bridge: join(outDir, "bridge"),
@@ -74,7 +83,7 @@ export async function bundleFunctions(options: BundleOptions): Promise<Bundles> 
       cards: join(outDir, "cards"),
     },
     workFolders: new Map(Array.from(own, (id) => [id, join(outDir, `work-${id}`)])),
-    serviceFolder: join(outDir, service.name),
+    serviceFolder: service,
     inputs: [...new Set([...inputs.flat(), dockerfile])],
   };
 }
@@ -84,7 +93,14 @@ function agentOf(file: string): string {
   return basename(file, ".ts");
 }
 
-interface Bundle {
+/** For whom a bundle works. */
+interface Worked {
+  readonly agentFiles: readonly string[];
+  /** The ids of agents that are remote ones, and have no file. */
+  readonly fronts: readonly string[];
+}
+
+interface Bundle extends Worked {
   /** Of its folder. */
   readonly name: string;
   /** Below `functions/`. */
@@ -132,7 +148,7 @@ async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
 }
 
 /** Resolves what exists in bundles only, and the package's own name wherever an agent lies. */
-function sluiceModules(options: BundleOptions, root: string): Plugin {
+function sluiceModules(options: BundleOptions & Bundle, root: string): Plugin {
   return {
     name: NAMESPACE,
     setup(of) {
@@ -143,7 +159,7 @@ function sluiceModules(options: BundleOptions, root: string): Plugin {
         loader: "json",
       }));
       of.onLoad({ filter: /^sluice:agents$/, namespace: NAMESPACE }, () => ({
-        contents: agentsModule(options.agentFiles),
+        contents: agentsModule(options, root),
         loader: "js",
         resolveDir: root,
       }));
@@ -176,11 +192,19 @@ function zodOfStarts(root: string): Plugin {
   };
 }
 
-/** A start waits for no agent: one is loaded when a task for it comes. */
-function agentsModule(files: readonly string[]): string {
-  const entries = files.map((file) => {
+/**
+ * A start waits for no agent: one is loaded when a task for it comes. What remote agents take is in a bundle that works for
+ * one alone.
+ */
+function agentsModule({ agentFiles, fronts }: Worked, root: string): string {
+  const files = agentFiles.map((file) => {
     const load = `async () => (await import(${JSON.stringify(file)})).default`;
     return `{ id: ${JSON.stringify(agentOf(file))}, load: ${load} }`;
   });
-  return `export const agents = [${entries.join(", ")}];`;
+  const remotes = fronts.map(
+    (id) => `{ id: ${JSON.stringify(id)}, load: async (head, work) => (await front()).frontFor(work, head) }`,
+  );
+  const module = join(root, "shared", "remotes", "front", "index.ts");
+  const front = fronts.length > 0 ? `() => import(${JSON.stringify(module)})` : "undefined";
+  return `export const front = ${front};\nexport const agents = [${[...files, ...remotes].join(", ")}];`;
 }

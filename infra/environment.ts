@@ -1,6 +1,7 @@
 import { Stack } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { instanceId } from "../shared/cards/instance.ts";
+import { credentialsFor } from "./asked-remotes.ts";
 import type { FunctionName } from "./bundle.ts";
 import type { Parts } from "./parts.ts";
 import type { AgentQueue } from "./queues.ts";
@@ -16,7 +17,7 @@ export function environmentOf(
   parts: Parts,
   own?: AgentQueue,
 ): Record<string, string> {
-  const { queues, nats, credentials: of } = parts;
+  const { queues, nats } = parts;
   const { servers, credentials } = nats.override;
   const forwards = {
     TASKS_QUEUE_URL: queues.tasks.queue.queueUrl,
@@ -26,13 +27,15 @@ export function environmentOf(
   const shows = { INSTANCE_ID: instanceId(Stack.of(scope).stackName) };
   const remembers = { TABLE_NAME: parts.storage.table.tableName };
   // Their values are none of the template's business: where the function runs they are there, or handed on (docs/local-host.md).
-  const asks = of.variables.length > 0 && { CREDENTIAL_VARIABLES: of.variables.join(",") };
+  const { variables } = credentialsFor(name, parts, own);
+  const asks = variables.length > 0 && { CREDENTIAL_VARIABLES: variables.join(",") };
   const told: Partial<Record<FunctionName, Record<string, string>>> = {
     bridge: { ...forwards, ...shows },
-    cards: { ...remembers, ...shows, ...asks, SIGNING_KEY_SECRET: parts.signingKey.arn },
+    cards: { ...remembers, ...shows, SIGNING_KEY_SECRET: parts.signingKey.arn },
   };
   return {
     ...(told[name] ?? { ...stored(parts), ...hints(scope, parts, own) }),
+    ...asks,
     ...(servers !== undefined && { NATS_SERVERS: servers }),
     ...(credentials !== undefined && { NATS_CREDENTIALS: credentials }),
     POWERTOOLS_SERVICE_NAME: name,

@@ -3,6 +3,7 @@ import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { PolicyStatement, type Role } from "aws-cdk-lib/aws-iam";
 import type { Construct } from "constructs";
 import type { AgentFunction } from "../shared/config/cloud.ts";
+import { credentialsFor } from "./asked-remotes.ts";
 import type { FunctionName } from "./bundle.ts";
 import { natsSecret, type Parts, secretArn } from "./parts.ts";
 import type { AgentQueue, QueuePair } from "./queues.ts";
@@ -25,8 +26,6 @@ interface Grant {
   readonly hints?: boolean;
   /** Puts what it pulls on the queues for it, and looks at their depth. */
   readonly forwards?: boolean;
-  /** Asks remote agents, as who we are to them. */
-  readonly asksRemotes?: boolean;
   /** Signs cards, and makes the key if there is none. */
   readonly signs?: boolean;
 }
@@ -48,7 +47,6 @@ const GRANTS: Readonly<Record<FunctionName, Grant>> = {
   sweep: { table: [...LEAVES, "BatchGetItem"], dueIndex: true, values: ["GetObject"], hints: true },
   cards: {
     table: ["BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"],
-    asksRemotes: true,
     signs: true,
   },
 };
@@ -80,10 +78,10 @@ export interface Granted {
 /** The statements for a role, over exactly the resources that the function works on. */
 export function statementsFor(scope: Construct, { name, parts, consumes, own }: Granted): PolicyStatement[] {
   const grant = GRANTS[name];
-  const { storage, queues, nats, credentials, signingKey } = parts;
+  const { storage, queues, nats, signingKey } = parts;
   const hinted = own === undefined ? [queues.work, ...queues.own.map(({ pair }) => pair)] : [own.pair];
   const forwarded = grant.forwards ? [queues.tasks, queues.controls, queues.events] : [];
-  const secrets = [natsSecret(nats) ?? [], grant.asksRemotes ? credentials.secrets : []].flat();
+  const secrets = [natsSecret(nats) ?? [], credentialsFor(name, parts, own).secrets].flat();
   const allowed = [
     { actions: prefixed("dynamodb", grant.table), resources: [storage.table.tableArn] },
     { actions: grant.dueIndex ? ["dynamodb:Query"] : [], resources: [indexArn(storage.table)] },

@@ -14,6 +14,8 @@ export interface Parts {
   readonly nats: Nats;
   /** Where it is told who we are to remote agents. */
   readonly credentials: CredentialPlaces;
+  /** The same of those that agents of ours are, by these agents' ids. */
+  readonly fronts: ReadonlyMap<string, CredentialPlaces>;
   /** Without one they are in no VPC. */
   readonly placement?: Placement;
   readonly logRetentionDays: number;

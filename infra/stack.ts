@@ -92,6 +92,7 @@ export class SluiceStack extends Stack {
       signingKey: new SigningKeySecret(this, "SigningKey", { keep: cloud.keepData }),
       nats: place,
       credentials: credentialPlaces(deployment.remotes ?? []),
+      fronts: frontsOf(deployment),
       logRetentionDays: cloud.logRetentionDays,
       ...(placement !== undefined && { placement }),
     };
@@ -189,6 +190,15 @@ function squeezed(deployment: string): string {
 
 function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 8);
+}
+
+/** Where it is told who we are to the remote agents that agents of ours are. */
+function frontsOf({ agents, remotes = [] }: DeploymentConfig): Parts["fronts"] {
+  return new Map(
+    agents.flatMap(({ id, remote }) =>
+      remote === undefined ? [] : [[id, credentialPlaces(remotes.filter(({ name }) => name === remote))]],
+    ),
+  );
 }
 
 function natsOf({ nats }: DeploymentConfig, override: NatsOverride = {}): Nats {

@@ -24,6 +24,8 @@ export function deploymentOf(
     readonly policy: object;
     readonly neighbours: readonly Neighbour[];
     readonly choosing?: unknown;
+    /** The agent is a remote one. */
+    readonly remote?: boolean;
   },
 ): DeploymentConfig {
   const { id, description, version } = agent;
@@ -55,7 +57,15 @@ export function deploymentOf(
   return parseDeployment({
     deployment,
     agents: [
-      { ...hosted(id), description, version, skills, policy, settings: of.settings },
+      {
+        ...hosted(id),
+        description,
+        version,
+        skills,
+        policy,
+        settings: of.settings,
+        ...(of.remote && { remote: "remote" }),
+      },
       ...of.neighbours.map((one) => (typeof one === "string" ? hosted(one) : hosted(one.id, one.skills))),
     ],
     ...(of.choosing !== undefined && { choosing: of.choosing }),

@@ -1,3 +1,4 @@
+import type { TellRemote } from "../shared/events/farewell.ts";
 import type { Fate, Write } from "./process.ts";
 
 /** A line that the functions, or a handler's `step.log`, wrote. */
@@ -15,6 +16,8 @@ export interface Trouble {
   readonly skewMs?: Readonly<Partial<Record<Write["by"], number>>>;
   /** How much later than asked for each copy of a message on the queue `work` arrives, in milliseconds. */
   readonly copies?: () => readonly number[];
+  /** The agent is a remote one, which a work function tells like this that a task is over. */
+  readonly tellRemote?: TellRemote;
 }
 
 /** An agent beside the one under test, by its id. */

@@ -7,9 +7,15 @@ import { sweep } from "../functions/sweep/sweep.ts";
 import type { Agent } from "../shared/agents/index.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import { type Timing, timing } from "../shared/config/timing.ts";
+import {
+  type Answered,
+  answerAsOperator,
+  type Verdict as OperatorVerdict,
+} from "../shared/events/operator-answer.ts";
 import type { Delivery, Verdict } from "../shared/nats/delivery.ts";
 import type { Choosing } from "../shared/policy/choosing/choosing.ts";
-import { MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
+import type { Head } from "../shared/tasks/items.ts";
+import { hintOf, MAX_RECEIVES, type WorkHint } from "../shared/tasks/messages.ts";
 import type { Telemetry } from "../shared/telemetry/index.ts";
 import { SimulatedClock } from "../shared/testing/clock.ts";
 import { filePolicies } from "../shared/testing/file-policies.ts";
@@ -60,7 +66,8 @@ export class Simulation {
   #policy: object;
   /** What no version of the agent changes. */
   readonly #around: Required<Pick<SimulationOptions, "deployment" | "neighbours">> &
-    Pick<SimulationOptions, "choosing">;
+    Pick<SimulationOptions, "choosing"> & { readonly remote: boolean };
+  readonly #tellRemote: Trouble["tellRemote"];
   readonly #telemetry: Telemetry;
   readonly #choosing: Choosing;
   readonly #workers = new Workers();
@@ -80,7 +87,7 @@ export class Simulation {
   constructor(agent: Agent, options: SimulationOptions = {}) {
     const { settings = {}, policy = {}, startsAt, patienceMs = PATIENCE_MS } = options;
     const { deployment = TEST_DEPLOYMENT, neighbours = [], choosing } = options;
-    const { fate = () => undefined, skewMs = {}, copies = () => [0] } = options;
+    const { fate = () => undefined, skewMs = {}, copies = () => [0], tellRemote } = options;
     this.#agent = agent;
     this.#patienceMs = patienceMs;
     this.#skewMs = skewMs;
@@ -89,7 +96,8 @@ export class Simulation {
       this.#writes++;
       return fate(write);
     };
-    this.#around = { deployment, neighbours, choosing };
+    this.#tellRemote = tellRemote;
+    this.#around = { deployment, neighbours, choosing, remote: tellRemote !== undefined };
     this.#deployment = deploymentOf(agent, { settings, policy, ...this.#around });
     this.#policy = policy;
     this.runtime = `${deployment}-${agent.id}`;
@@ -141,6 +149,13 @@ export class Simulation {
   }): Promise<Verdict> {
     const message = controlMessage({ ...of, to: this.runtime, createdAt: this.createdAt() });
     return await this.#deliver("control", message, control);
+  }
+
+  /** Gives the operator's answer to what only the operator may approve, as `sluice approve` does. */
+  operator(taskId: string, verdict: OperatorVerdict): Promise<Answered> {
+    const { hint, now } = this.#common();
+    const deps = { store: this.store, values: this.values, now, hint: (head: Head) => hint(hintOf(head)) };
+    return answerAsOperator(deps, taskId, verdict);
   }
 
   /** Hands an event of a task that the agent has handed on to `events`; it is repeated like a control. */
@@ -277,7 +292,8 @@ export class Simulation {
     const process = this.#process("work");
     const endsAt = process.clock.now() + INVOCATION_MS;
     const forget = this.clock.timer(INVOCATION_MS, () => process.kill());
-    const deps = { ...this.#common(process), ...this.#parts(process) };
+    const tellRemote = this.#tellRemote;
+    const deps = { ...this.#common(process), ...this.#parts(process), tellRemote };
     await this.#workers
       .run(process, deps, { agent: this.#agent, hint, endsAt })
       .catch((error: unknown) => this.#failures.push(error));

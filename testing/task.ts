@@ -200,6 +200,14 @@ export class TestTask {
     await this.#reply("ask", "input_reply", { input });
   }
 
+  /** Approves, or denies for a reason, as the operator: for what only the operator may approve. */
+  async approveAsOperator(approve = true, denyReason?: string): Promise<void> {
+    const answered = await this.#simulation.operator(this.id, { approve, denyReason });
+    if (answered !== "answered") throw new Error(`the operator's answer was refused: ${answered}`);
+    await this.#simulation.advance(0);
+    await this.#look();
+  }
+
   /** Approves, or denies for a reason. */
   async approve(approve = true, denyReason?: string): Promise<void> {
     await this.#reply("approve", "auth_reply", { approve, ...(denyReason !== undefined && { denyReason }) });

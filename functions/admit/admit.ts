@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { DeploymentConfig } from "../../shared/config/deployment.ts";
+import type { DeploymentConfig, HostedAgent } from "../../shared/config/deployment.ts";
 import type { AgentPolicy } from "../../shared/config/policy.ts";
 import type { Timing } from "../../shared/config/timing.ts";
 import { firstEvent } from "../../shared/events/drafts.ts";
@@ -21,6 +21,7 @@ import {
   taskIdOf,
 } from "../../shared/wire/index.ts";
 import type { Backlog } from "./backlog.ts";
+import type { SkillsOf } from "./card-skills.ts";
 import type { Admitting, Quota } from "./quota.ts";
 
 /** How long decisions are kept, in milliseconds; an older message could not be told from a repeated one. */
@@ -42,6 +43,8 @@ export interface AdmitDeps {
   readonly pauses: Pick<Paused, "of">;
   readonly policies: Policies;
   readonly quota: Quota;
+  /** The sandbox's own; without it the skills are those of the deployment. */
+  readonly skills?: SkillsOf | undefined;
   /** Puts a hint on the queue `work`. */
   readonly hint: (hint: WorkHint) => Promise<void>;
 }
@@ -115,7 +118,9 @@ async function headOf(
   }
   const { clientTaskRef } = payload.value;
   const known = { ...base, ...(clientTaskRef === undefined ? {} : { clientTaskRef }) };
-  const decision = decide({ deployment: deps.deployment, policy }, identity, payload.value);
+  const { deployment } = deps;
+  const skills = await skillsNow(deps, identity.to);
+  const decision = decide({ deployment, policy, skills }, identity, payload.value);
   if (!decision.accepted)
     return {
       ...known,
@@ -138,6 +143,15 @@ async function headOf(
     input: await keepPayload(deps, identity, JSON.stringify(envelope.payload), expiresAt),
     dueAt: now + deps.timing.leaseMs,
   };
+}
+
+/** The skills of an agent that has more than its deployment tells: one that is a remote one. */
+async function skillsNow(
+  { deployment, skills }: AdmitDeps,
+  runtime: string,
+): Promise<HostedAgent["skills"] | undefined> {
+  const hosted = deployment.agents.find((of) => of.runtime === runtime);
+  return hosted?.remote === undefined ? undefined : [...((await skills?.(hosted)) ?? hosted.skills)];
 }
 
 /** Why an agent takes no more tasks now; nothing when it does. */

@@ -10,6 +10,7 @@ import { eachRecord, receives } from "../batch.ts";
 import { hinter, pausesOf, wire } from "../wiring.ts";
 import { admit } from "./admit.ts";
 import { Backlog } from "./backlog.ts";
+import { cardSkills } from "./card-skills.ts";
 import { quotaOf } from "./quota.ts";
 
 const wiring = wire("admit", deployment);
@@ -19,6 +20,7 @@ const deps = {
   pauses: pausesOf(wiring),
   backlog: new Backlog(),
   quota: quotaOf(wiring),
+  skills: cardSkills(wiring),
 };
 const intakeDeps = {
   ...wiring,

@@ -1,14 +1,16 @@
-import { agents } from "sluice:agents";
+import { agents, front } from "sluice:agents";
 import deployment from "sluice:deployment";
 import { injectLambdaContext } from "@aws-lambda-powertools/logger/middleware";
 import middy from "@middy/core";
 import type { Context, SQSEvent } from "aws-lambda";
+import type { Head } from "../../shared/tasks/items.ts";
 import { workHint } from "../../shared/tasks/messages.ts";
 import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
 import { choosingOf } from "../choosing.ts";
 import { hinter, newsSubject, pausesOf, wire } from "../wiring.ts";
 import { guardMainThread } from "./guard.ts";
+import { tellRemoteBy } from "./remote.ts";
 import { watchStrays } from "./strays.ts";
 import { work } from "./work.ts";
 
@@ -17,7 +19,8 @@ const deps = {
   ...wiring,
   pauses: pausesOf(wiring),
   choosing: choosingOf(wiring),
-  agents,
+  agents: agents.map(({ id, load }) => ({ id, load: (head: Head) => load(head, wiring) })),
+  tellRemote: front && tellRemoteBy(wiring, front),
   runner: async () => (await import("./run.ts")).runTask,
   hint: hinter(),
   listen: async (taskId: string, told: () => void) => {

@@ -1,5 +1,6 @@
 import { delaySeconds } from "../../shared/config/timing.ts";
 import { cancelChildren } from "../../shared/events/cancel-children.ts";
+import { bidFarewell } from "../../shared/events/farewell.ts";
 import { TaskEnded } from "../../shared/events/journal.ts";
 import type { Run } from "../../shared/steps/run.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
@@ -7,6 +8,7 @@ import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
 import { handOn } from "../../shared/tasks/hand-on.ts";
 import type { Entry } from "../../shared/tasks/items.ts";
 import type { Suspension } from "../../shared/tasks/store.ts";
+import { tellFigures } from "../../shared/telemetry/figures.ts";
 import { errorFields } from "../../shared/telemetry/index.ts";
 import { tellResult } from "../../shared/telemetry/result.ts";
 import type { Claim } from "./claim.ts";
@@ -20,7 +22,9 @@ export async function end(
   const { telemetry } = claim.deps;
   await writer.end(run.end, run.events);
   const { state, code } = run.end;
-  telemetry.info("a task has ended", { ...claim.fields(), state, code });
+  const result = run.events.findLast((event) => event.kind === "result");
+  const figures = tellFigures(telemetry, claim.head.to, result?.metrics ?? {}, code !== undefined);
+  telemetry.info("a task has ended", { ...claim.fields(), state, code, ...figures });
   telemetry.count("TasksEnded", 1, { runtime: claim.head.to, outcome: code ?? "completed" });
   await publishEnd(claim, run.end);
   if (claim.journal.unpublished.length === 0) tellResult(telemetry, claim.head, claim.deps.clock.now());
@@ -32,6 +36,7 @@ export async function publishEnd(claim: Claim, { state }: NonNullable<Entry["end
   if (!(await outlet.drain())) return;
   try {
     await cancelChildren(deps, head, view);
+    if (!(await bidFarewell(deps, head, view, deps.clock.now()))) return;
   } catch (error) {
     deps.telemetry.warn("what the task has handed on is not cancelled yet", {
       ...claim.fields(),

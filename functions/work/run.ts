@@ -99,6 +99,7 @@ async function handle(
     clock,
     limit,
     settling: deps.settling,
+    published: () => claim.outlet.drain(),
     before: async (name) => {
       // If the table does not take it, the step is run all the same.
       if (careful && !(await claim.showLife(name).catch(() => true))) engine.halt({ kind: "lost" });

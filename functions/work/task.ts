@@ -53,7 +53,7 @@ export async function readTask(
   },
 ): Promise<TaskReading> {
   const hosted = deployment.agents.find(({ runtime }) => runtime === head.to);
-  const agent = await agents.find(({ id }) => id === hosted?.id)?.load();
+  const agent = await agents.find(({ id }) => id === hosted?.id)?.load(head);
   const skill = agent?.skills[head.skill ?? ""];
   if (hosted === undefined || policy === undefined || agent === undefined || skill === undefined)
     return { ok: false, code: "internal", message: `${head.to} no longer has the skill ${head.skill}` };

@@ -1,6 +1,7 @@
 import type { AgentSource } from "../../shared/agents/define.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import type { Timing } from "../../shared/config/timing.ts";
+import type { TellRemote } from "../../shared/events/farewell.ts";
 import { ClaimLost, TaskEnded } from "../../shared/events/journal.ts";
 import type { Messenger } from "../../shared/events/messenger.ts";
 import type { Publisher } from "../../shared/events/publisher.ts";
@@ -14,6 +15,7 @@ import type { Store } from "../../shared/tasks/store.ts";
 import type { Values } from "../../shared/tasks/values.ts";
 import type { Telemetry } from "../../shared/telemetry/index.ts";
 import { Claim, takeOver } from "./claim.ts";
+import { finish } from "./finish.ts";
 import { publishEnd } from "./leave.ts";
 import { isHeldBack } from "./pause.ts";
 import type { runTask } from "./run.ts";
@@ -36,6 +38,8 @@ export interface WorkDeps {
   /** The sandbox's own. */
   readonly pauses: Paused;
   readonly policies: Policies;
+  /** Where remote agents are worked for. */
+  readonly tellRemote?: TellRemote | undefined;
   /** Chooses who gets what is handed on. */
   readonly choosing: Delegating["choosing"];
   /** How an engine waits until it looks whether its handler still does something; for simulations. */
@@ -55,6 +59,7 @@ export interface WorkDeps {
  */
 export async function work(deps: WorkDeps, hint: WorkHint, invocation: { endsAt: number }): Promise<void> {
   if (hint.to !== undefined && isElsewhere(deps, hint.to)) return deps.hint(hint);
+  if (hint.over === true) return finish(deps, hint);
   if (await isHeldBack(deps, hint)) return;
   const [head, runTask] = await Promise.all([claimTask(deps, hint), deps.runner()]);
   if (head === undefined) {

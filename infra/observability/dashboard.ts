@@ -39,6 +39,7 @@ export function dashboard(scope: Construct, id: string, props: DashboardProps): 
       [new AlarmStatusWidget({ alarms: [...alarms], title: "Alarms", width: WHOLE, height: 4 })],
       ...tasks(own),
       ...times(own),
+      ...told(own),
       ...messages(own, parts),
       ...machinery(own, parts, functions),
       ...peers(own),
@@ -103,6 +104,22 @@ function times(own: OwnMetrics): IWidget[][] {
         own.search("StepDuration", { statistic: "p95" }),
         own.search("StepsRetried"),
       ]),
+    ],
+  ];
+}
+
+/** What agents say of themselves. */
+function told(own: OwnMetrics): IWidget[][] {
+  return [
+    heading("As agents say"),
+    [
+      graph("Cost in US dollars, by agent", [own.search("TaskCostUsd")], true),
+      graph("Tokens, by agent", [own.search("TokensUsed")], true),
+      graph("Tools called, changes made", [own.search("ToolCalls"), own.search("WorldstateDeltas")]),
+    ],
+    [
+      graph("Confidence, by agent", [own.search("Confidence", { statistic: Stats.AVERAGE })]),
+      graph("Failed though sure", [own.search("SureFailures")], true),
     ],
   ];
 }

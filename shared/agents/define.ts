@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Head } from "../tasks/items.ts";
 import type { Outcome, Step, Task } from "./types.ts";
 
 /** An agent's id, which is its file's name. */
@@ -37,8 +38,8 @@ export interface Agent {
 /** An agent that a function works for, and where it has it from. */
 export interface AgentSource {
   readonly id: string;
-  /** Gives the same agent each time. */
-  readonly load: () => Promise<Agent>;
+  /** @param head of the task that it is loaded for; an agent that has a file is the same for each */
+  readonly load: (head: Head) => Promise<Agent>;
 }
 
 /**

@@ -1,6 +1,13 @@
 /** An error that no retry can mend: the step, and with it the task unless it is caught, ends as failed. */
 export class FatalError extends Error {
   override readonly name = "FatalError";
+  /** Numbers for the `Metrics` of the result of a task that ends by it. */
+  readonly metrics?: Readonly<Record<string, number>>;
+
+  constructor(message?: string, options: ErrorOptions & { readonly metrics?: FatalError["metrics"] } = {}) {
+    super(message, options);
+    if (options.metrics !== undefined) this.metrics = options.metrics;
+  }
 }
 
 /** Nobody answered in time. Uncaught it ends the task as failed with the code `timeout`. */

@@ -67,8 +67,14 @@ export interface AskOptions<T extends z.ZodType> {
 
 export interface ApproveOptions {
   readonly timeout?: Duration;
-  /** What a missing answer means: `"deny"` throws {@link ApprovalDenied}, `"throw"` (the default) {@link ReplyTimeout}. */
-  readonly onTimeout?: "deny" | "throw";
+  /**
+   * What a missing answer means: `"deny"` throws {@link ApprovalDenied}, `"throw"` (the default) {@link ReplyTimeout}, and
+   * `"approve"` goes on, so that the requester has a veto. Its time begins when the question is on its stream: nobody is
+   * silent who was not asked.
+   */
+  readonly onTimeout?: "approve" | "deny" | "throw";
+  /** Whose answer counts: the requester's unless it is said, or only that of the operator (`sluice approve`). */
+  readonly by?: "requester" | "operator";
 }
 
 /** A piece of a message to another agent: as a handler makes it, or as it has got it. */

@@ -1,5 +1,6 @@
 import type { RemoteCard } from "../remotes/card.ts";
-import { BLAST_RADII, HITL_MODES, type HitlEntry } from "../remotes/extensions.ts";
+import type { HitlEntry } from "../remotes/extensions.ts";
+import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
 import * as z from "../zod.ts";
 import {
   EXTENDED_TEXTS,

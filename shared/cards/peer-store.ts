@@ -18,6 +18,8 @@ export interface Ledgers {
 export interface PeerStore {
   /** All facts of a transport's peers, by id; what cannot be read any more is left out. */
   facts(transport: Transport): Promise<ReadonlyMap<string, Stored<PeerFacts>>>;
+  /** The facts of one peer; nothing when there are none that can be read. */
+  fact(transport: Transport, id: string): Promise<PeerFacts | undefined>;
   /** @param version that is to be replaced; 0 when none is there. @returns whether it was still so */
   putFacts(facts: PeerFacts, version: number): Promise<boolean>;
   /** @returns whether it was still so */
@@ -52,6 +54,10 @@ export function peersOver(texts: PeerTexts): PeerStore {
           return read === undefined ? [] : [[read.id, { version, value: read }] as const];
         }),
       );
+    },
+    async fact(transport, id) {
+      const found = await texts.get(nameOf({ transport, id }));
+      return found === undefined ? undefined : readFacts(transport, found.value);
     },
     putFacts: (facts, version) => texts.put(nameOf(facts), JSON.stringify(facts), version),
     forget: (of, version) => texts.remove(nameOf(of), version),

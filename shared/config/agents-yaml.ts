@@ -14,6 +14,7 @@ import {
   keptSections,
   natsFields,
 } from "./deployment.ts";
+import { frontAgents, type Hostable } from "./front-agents.ts";
 import { fields, hostAgent } from "./host-agent.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { agentPolicy } from "./policy.ts";
@@ -99,10 +100,10 @@ export function readAgentsYaml(
       : readYaml(path, text);
   const value = withoutNulls(source.value);
   const parsed = operatorFile.safeParse(value ?? {});
-  const { hosted, functions, legacy, findings } = hostAgents(
-    agents,
-    parsed.success ? parsed.data : readable.parse(value ?? {}),
-  );
+  const sound = parsed.success ? parsed.data : readable.parse(value ?? {});
+  const of = frontAgents(sound.agents, agents, parsed.success ? (parsed.data.remotes ?? []) : undefined);
+  const { hosted, functions, legacy, findings } = hostAgents([...agents, ...of.fronts], sound);
+  findings.push(...of.findings);
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
   findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
@@ -127,7 +128,7 @@ export function readAgentsYaml(
     },
     cloud,
     functions,
-    notes: source.told([...legacyFields(legacy), ...legacyRemotes(value)]),
+    notes: source.told([...legacyFields(legacy), ...legacyRemotes(value), ...of.notes]),
     legacy,
   };
 }
@@ -157,7 +158,7 @@ function withAbsolute({ auth, ...of }: RemoteConfig, folder: string): RemoteConf
 
 /** All agents as the file has them, and all that is wrong with what it says of them. */
 function hostAgents(
-  agents: readonly Agent[],
+  agents: readonly Hostable[],
   { deployment, defaults, agents: entries }: z.output<typeof readable>,
 ): Pick<OperatorConfig, "functions" | "legacy"> & { hosted: HostedAgent[]; findings: Finding[] } {
   const names = canonicalPolicy(defaults);
@@ -167,8 +168,9 @@ function hostAgents(
   const findings = [...names.findings, ...unfit.map((of) => asWritten(names, of))].map((of) =>
     below(["defaults"], of),
   );
-  for (const id of Object.keys(entries))
-    if (!agents.some((agent) => agent.id === id)) findings.push(unknownAgent(id, agents));
+  for (const [id, entry] of Object.entries(entries))
+    if (entry?.remote === undefined && !agents.some((agent) => agent.id === id))
+      findings.push(unknownAgent(id, agents));
   const functions = new Map<string, AgentFunction>();
   const hosted = agents.flatMap((agent) => {
     // What is wrong with the defaults is told once.
@@ -213,7 +215,7 @@ function takenRuntimes(deployment: string, hosted: readonly HostedAgent[]): Find
     }));
 }
 
-function unknownAgent(id: string, agents: readonly Agent[]): Finding {
+function unknownAgent(id: string, agents: readonly Hostable[]): Finding {
   const known = agents.map((agent) => agent.id).join(", ");
   return { path: ["agents", id], message: `expected an agent that has a file: ${known || "there is none"}` };
 }

@@ -1,3 +1,4 @@
+import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
 import { given } from "../wire/reading.ts";
 import * as z from "../zod.ts";
 import type { DeploymentConfig } from "./deployment.ts";
@@ -68,6 +69,8 @@ const hosted = z.whenUsed(
     }),
 );
 
+const hitl = () => ({ mode: z.optional(z.enum(HITL_MODES)), radius: z.optional(z.enum(BLAST_RADII)) });
+
 /** Of others: built for deployments alone that have any. */
 const othersOf = z.whenUsed(
   (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound" | "choosing">> =>
@@ -86,7 +89,14 @@ const othersOf = z.whenUsed(
             headers: z.record(text.check(...HEADER_NAME), text.check(HEADER_VALUE)),
             streaming: z.boolean(),
             external: z.boolean(),
-            skills: z.array(z.strictObject({ name: text.check(SKILL_NAME), description: z.optional(text) })),
+            skills: z.array(
+              z.strictObject({
+                name: text.check(SKILL_NAME),
+                description: z.optional(text),
+                hitl: z.optional(z.strictObject(hitl())),
+              }),
+            ),
+            hitl: z.optional(z.strictObject({ ...hitl(), approvalSec: z.optional(z.int()) })),
             subscribesTo: z.array(text),
           }),
         ),

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import type { Agent } from "../agents/define.ts";
 import { agentId, blankedIn, runtimeAgentId } from "../wire/ids.ts";
 import { type AgentFunction, agentFunction, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import type { HostedAgent } from "./deployment.ts";
+import { type Hostable, REMOTE } from "./front-agents.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { type AgentPolicy, agentPolicy, policyFields } from "./policy.ts";
 
@@ -23,6 +23,12 @@ export const ownFields = {
     .optional()
     .describe(
       `A work function and a queue \`work-<id>\` of its own: neither its load nor its keys are another's. \`{}\` is enough; at most ${MAX_OWN_FUNCTIONS} agents may have one. Without it the agent shares the function \`work\` with all others.`,
+    ),
+  remote: z
+    .string()
+    .optional()
+    .describe(
+      "The name of one of [`remotes`](#sections): the agent is that one, asked over A2A, and has no file of its own ([remotes.md](remotes.md#an-agent-that-is-a-remote-one)).",
     ),
 };
 const DISPLAY_NAME = "displayName" satisfies keyof typeof ownFields;
@@ -44,8 +50,8 @@ interface HostReading {
  * @param defaults the file's, already found to be sound
  * @param entry the agent's own; findings name fields of it
  */
-export function hostAgent(deployment: string, agent: Agent, defaults: Fields, entry: Fields): HostReading {
-  const { [DISPLAY_NAME]: displayName, [FUNCTION]: asked, ...rest } = entry;
+export function hostAgent(deployment: string, agent: Hostable, defaults: Fields, entry: Fields): HostReading {
+  const { [DISPLAY_NAME]: displayName, [FUNCTION]: asked, [REMOTE]: _, ...rest } = entry;
   const names = canonicalPolicy(rest, (name) => settingNames(agent).includes(name));
   const { legacy } = names;
   const own = Object.entries(names.fields);
@@ -90,6 +96,7 @@ export function hostAgent(deployment: string, agent: Agent, defaults: Fields, en
         description: of.description,
         tags: [...of.tags],
       })),
+      ...(agent.remote !== undefined && { remote: agent.remote }),
       policy: policy.data,
       settings,
     },
@@ -105,7 +112,9 @@ function mergedTimeout(defaults: Fields, own: Fields): Record<string, unknown> {
 }
 
 /** `general_task` is another name of `task` (docs/wire.md, skill ids). */
-function strangeSkills(agent: Agent, own: Fields, policy: AgentPolicy): Finding[] {
+function strangeSkills(agent: Hostable, own: Fields, policy: AgentPolicy): Finding[] {
+  // Those of a remote's card are not known before it is asked for.
+  if (agent.remote !== undefined) return [];
   const known = Object.keys(agent.skills);
   const isKnown = (slug: string) =>
     known.includes(slug) || (slug === "general_task" && known.includes("task"));
@@ -125,12 +134,12 @@ function strangeSkills(agent: Agent, own: Fields, policy: AgentPolicy): Finding[
 }
 
 /** The names of an agent's own settings, as far as its schema lists them. */
-function settingNames({ settings }: Agent): string[] {
+function settingNames({ settings }: Hostable): string[] {
   return settings instanceof z.ZodObject ? Object.keys(settings.shape) : [];
 }
 
 /** A plain object schema drops the keys that it does not know; a field misspelt must not get lost like that. */
-function unknownSettings(agent: Agent, settings: Fields): Finding[] {
+function unknownSettings(agent: Hostable, settings: Fields): Finding[] {
   const { settings: schema } = agent;
   if (!(schema instanceof z.ZodObject)) return [];
   const { catchall } = schema.def;

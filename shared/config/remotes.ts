@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
 import type { Finding } from "./config-error.ts";
 import {
   HEADER_NAME,
@@ -30,11 +31,25 @@ const auth = z.strictObject({
     ),
 });
 
+const hitlFields = {
+  mode: z
+    .enum(HITL_MODES)
+    .optional()
+    .describe("Who must agree before something is sent, at least: [hitl.md](hitl.md)."),
+  radius: z.enum(BLAST_RADII).optional().describe("How far what it does reaches, at least."),
+};
+/** The longest that an approval may be waited for, in seconds: as long as any question (docs/limits.md). */
+export const MAX_APPROVAL_SEC = 2_592_000;
+
 const skill = z.union([
   z.string().check(SKILL_NAME),
   z.strictObject({
     name: z.string().check(SKILL_NAME).describe("The skill's id on the agent's card."),
     description: z.string().max(2_000).optional().describe("What it does; without it what the card says."),
+    hitl: z
+      .strictObject(hitlFields)
+      .optional()
+      .describe("Stricter than the card is of this skill; never less strict."),
   }),
 ]);
 
@@ -92,6 +107,19 @@ const fields = z.strictObject({
   skills: skills
     .default([])
     .describe("Skills that it has whatever its card says: a name, or `{ name, description }`."),
+  hitl: z
+    .strictObject({
+      ...hitlFields,
+      approvalSec: z
+        .number()
+        .int()
+        .min(1)
+        .max(MAX_APPROVAL_SEC)
+        .optional()
+        .describe("How long an approval is waited for, in seconds; a day without it. Then it is denied."),
+    })
+    .optional()
+    .describe("Stricter than its card is of any of its skills; never less strict."),
   subscribesTo: z
     .array(z.string().min(1).max(256))
     .max(100)

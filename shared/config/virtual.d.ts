@@ -7,6 +7,13 @@ declare module "sluice:deployment" {
 }
 
 declare module "sluice:agents" {
-  import type { AgentSource } from "../agents/define.ts";
-  export const agents: readonly AgentSource[];
+  import type { Agent } from "../agents/define.ts";
+  import type { FrontHead, FrontWork } from "../remotes/front/index.ts";
+  export const agents: readonly {
+    readonly id: string;
+    /** Files of agents ask for nothing. */
+    readonly load: (head: FrontHead, work: FrontWork) => Promise<Agent>;
+  }[];
+  /** What remote agents take, where one is worked for. */
+  export const front: (() => Promise<typeof import("../remotes/front/index.ts")>) | undefined;
 }

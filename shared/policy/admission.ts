@@ -45,10 +45,19 @@ function skillsOf(agent: HostedAgent, policy: AgentPolicy): string {
  * Decides whether an agent takes a task: the first rule that fails gives the code (docs/wire.md, admission).
  *
  * @param hosting.policy that is in force for the runtime that is addressed
+ * @param hosting.skills that it has, if those are not the ones of its deployment alone (docs/remotes.md)
  * @param to the runtime that the subject addresses; it is one of the deployment's
  */
 export function decide(
-  { deployment, policy }: { readonly deployment: DeploymentConfig; readonly policy: AgentPolicy },
+  {
+    deployment,
+    policy,
+    skills,
+  }: {
+    readonly deployment: DeploymentConfig;
+    readonly policy: AgentPolicy;
+    readonly skills?: HostedAgent["skills"] | undefined;
+  },
   parties: { readonly from: string; readonly to: string },
   request: TaskRequest,
 ): Decision {
@@ -60,11 +69,12 @@ export function decide(
   if (bot && !agentId.safeParse(bot).success)
     return refuse("invalid_envelope", "originRuntimeRef.botAgentId: expected an agent id");
 
-  const agent = deployment.agents.find(({ channelRef }) => channelRef === request.channelRef);
-  if (agent === undefined)
+  const hosted = deployment.agents.find(({ channelRef }) => channelRef === request.channelRef);
+  if (hosted === undefined)
     return refuse("channel_not_enabled", `channelRef: no agent here has ${quoted(request.channelRef)}`);
-  if (agent.runtime !== to)
-    return refuse("invalid_envelope", `channelRef: belongs to ${agent.runtime}, but the task went to ${to}`);
+  if (hosted.runtime !== to)
+    return refuse("invalid_envelope", `channelRef: belongs to ${hosted.runtime}, but the task went to ${to}`);
+  const agent = skills === undefined ? hosted : { ...hosted, skills };
   if (!policy.enabled) return refuse("channel_not_enabled", `${to} takes no tasks`);
 
   const welcome = policy.acceptFromRuntimes;

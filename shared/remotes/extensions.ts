@@ -1,9 +1,11 @@
 import { given, optional } from "../wire/reading.ts";
 import * as z from "../zod.ts";
+import { BLAST_RADII, type BlastRadius, HITL_MODES, type HitlMode } from "./hitl/scales.ts";
 
 /**
- * The extensions of a card that we know, with their parameters as typed values. What is not as expected is left out, one
- * entry at a time, and noted: a card is no worse for a slip in one of its entries (docs/remotes.md, extensions).
+ * The extensions of a card that we know, with their parameters as typed values. What is not as expected is noted, one entry
+ * at a time: a card is no worse for a slip in one of its entries. A skill of which something is said that cannot be read
+ * is held as if the strictest had been said of it (docs/remotes.md, extensions).
  */
 
 /** Where the URIs of the extensions begin; the second is what they were called before. */
@@ -20,11 +22,6 @@ const KNOWN: readonly string[] = [
   "effect-domain-v1",
   "trace-v1",
 ];
-
-/** How much a skill can do without asking, the least first. */
-export const HITL_MODES = ["autonomous", "notification", "veto", "gated", "compound"] as const;
-/** How far what a skill does reaches, the least first. */
-export const BLAST_RADII = ["self", "project", "repo", "fleet", "public"] as const;
 
 /** The longest time in which a veto counts: a week. */
 const MAX_VETO_MS = 7 * 86_400_000;
@@ -51,7 +48,7 @@ const blastEntry = z.whenUsed(() => z.object({ radius: z.enum(BLAST_RADII), note
 /** What a card says of who must agree before a skill acts. */
 export interface HitlEntry {
   readonly skill: string;
-  readonly mode: (typeof HITL_MODES)[number];
+  readonly mode: HitlMode;
   /** How long a veto counts, in milliseconds. */
   readonly vetoTtlMs?: number | undefined;
   readonly reviewer?: string | undefined;
@@ -60,7 +57,7 @@ export interface HitlEntry {
 /** What a card says of how far a skill reaches. */
 export interface BlastEntry {
   readonly skill: string;
-  readonly radius: (typeof BLAST_RADII)[number];
+  readonly radius: BlastRadius;
   readonly note?: string | undefined;
 }
 
@@ -95,15 +92,17 @@ export function readExtensions(declared: readonly DeclaredExtension[]): {
   const notes: string[] = [];
   const names = declared.map(({ uri }) => nameOf(uri));
   const has = (...known: string[]) => names.some((name) => name !== undefined && known.includes(name));
-  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>) =>
+  const entries = <T extends object>(name: string, schema: () => z.ZodMiniType<T>, unread: Unread) =>
     declared.flatMap(({ params }, at) =>
-      names[at] === name ? readEntries(params, schema(), `extensions[${at}] (${name})`, notes) : [],
+      names[at] === name
+        ? readEntries(params, { schema: schema(), unread, place: `extensions[${at}] (${name})`, notes })
+        : [],
     );
   const extensions = {
     uris: [...new Set(declared.map(({ uri }) => uri))],
     required: [...new Set(declared.filter(({ required }) => required).map(({ uri }) => uri))],
-    hitl: firstOfEach(entries("hitl-mode-v1", hitlEntry), "hitl-mode-v1", notes),
-    blast: firstOfEach(entries("blast-v1", blastEntry), "blast-v1", notes),
+    hitl: firstOfEach(entries("hitl-mode-v1", hitlEntry, { mode: "gated" }), "hitl-mode-v1", notes),
+    blast: firstOfEach(entries("blast-v1", blastEntry, { radius: "public" }), "blast-v1", notes),
     cost: has("cost-v1"),
     confidence: has("confidence-v1"),
     toolCall: has("tool-call-v1"),
@@ -128,12 +127,14 @@ const bySkill = z.whenUsed(() => z.object({ skills: z.record(z.string(), z.unkno
 /** More skills than a card may have are not looked at. */
 const MOST_ENTRIES = 256;
 
+/** What an entry counts as that cannot be read. */
+type Unread = Readonly<Record<string, string>>;
+
 function readEntries<T extends object>(
   params: unknown,
-  schema: z.ZodMiniType<T>,
-  place: string,
-  notes: string[],
+  of: { schema: z.ZodMiniType<T>; unread: Unread; place: string; notes: string[] },
 ): (T & { readonly skill: string })[] {
+  const { schema, unread, place, notes } = of;
   const parsed = bySkill().safeParse(params);
   if (!parsed.success) {
     notes.push(`${place}: expected params with skills`);
@@ -142,12 +143,17 @@ function readEntries<T extends object>(
   const all = Object.entries(parsed.data.skills);
   if (all.length > MOST_ENTRIES) notes.push(`${place}: expected at most ${MOST_ENTRIES} skills`);
   return all.slice(0, MOST_ENTRIES).flatMap(([skill, value], at) => {
-    const entry = skill.length > 0 && skill.length <= 128 ? schema.safeParse(value) : undefined;
-    if (entry?.success) return [given({ ...entry.data, skill })];
     // The skill's name is the other side's text, and so is told by its number.
-    const field = entry?.error.issues[0]?.path.join(".") ?? "name";
-    notes.push(`${place}: entry ${at + 1} is left out: its ${field || "value"} is not as expected`);
-    return [];
+    const entry = `${place}: entry ${at + 1}`;
+    if (skill.length === 0 || skill.length > 128) {
+      notes.push(`${entry} is left out: its name is not as expected`);
+      return [];
+    }
+    const read = schema.safeParse(value);
+    if (read.success) return [given({ ...read.data, skill })];
+    const field = read.error.issues[0]?.path.join(".") || "value";
+    notes.push(`${entry} counts as ${Object.values(unread).join()}: its ${field} is not as expected`);
+    return [given({ ...schema.parse(unread), skill })];
   });
 }
 

@@ -81,6 +81,8 @@ export interface EngineOptions {
   readonly limit: number;
   /** How the engine waits until it looks whether a handler still does something; by the machine's time unless said. */
   readonly settling?: Settling | undefined;
+  /** Publishes what is stored. True when all of it is known to be on its stream. */
+  readonly published: () => Promise<boolean>;
   /** Called before each new step. */
   readonly before?: (step: string) => Promise<void>;
 }
@@ -102,6 +104,8 @@ export class Engine {
   readonly startedAt: number;
   /** The last time at which the task may live, in milliseconds since 1970. */
   readonly lifeEnd: number;
+  /** Publishes what is stored. True when all of it is known to be on its stream. */
+  readonly published: () => Promise<boolean>;
   readonly artifacts = new Artifacts();
   readonly lot: Lot;
   /** The questions that are put and whose answers are not read: only one may be open. */
@@ -132,6 +136,7 @@ export class Engine {
     this.delegating = options.delegating;
     this.clock = options.clock;
     this.limit = options.limit;
+    this.published = options.published;
     this.startedAt = options.clock.now();
     this.#status = options.status;
     this.#telemetry = options.telemetry;

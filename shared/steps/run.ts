@@ -1,5 +1,5 @@
 import type { Skill } from "../agents/define.ts";
-import { ApprovalDenied, DelegationError, ReplyTimeout } from "../agents/errors.ts";
+import { ApprovalDenied, DelegationError, type FatalError, ReplyTimeout } from "../agents/errors.ts";
 import type { Task } from "../agents/types.ts";
 import { type EventDraft, errorMessage } from "../events/drafts.ts";
 import type { Entry, Head } from "../tasks/items.ts";
@@ -18,14 +18,29 @@ function elapsed(head: Head, now: number): number {
   return Math.max(0, Math.round(now - head.decidedAt));
 }
 
-/** The end of a task that failed: one result event with the reason. */
-export function failure(head: Head, code: ErrorCode, message: string, now: number): Run {
+/** Numbers that an error may bring for the result of the task that it ends: an event has room for them. */
+const MAX_ERROR_METRICS = 100;
+/** The longest name of one, in characters. */
+const MAX_METRIC_NAME = 128;
+
+/**
+ * The end of a task that failed: one result event with the reason.
+ *
+ * @param metrics numbers of the error's own, for the result
+ */
+export function failure(
+  head: Head,
+  code: ErrorCode,
+  message: string,
+  now: number,
+  metrics: Readonly<Record<string, number>> = {},
+): Run {
   const error = { code, message: errorMessage(message) };
+  const own = Object.entries(metrics).filter(([name]) => name.length <= MAX_METRIC_NAME);
+  const told = { ...Object.fromEntries(own.slice(0, MAX_ERROR_METRICS)), elapsed_ms: elapsed(head, now) };
   return {
     end: { state: "TASK_STATE_FAILED", ...error },
-    events: [
-      { kind: "result", state: "TASK_STATE_FAILED", error, metrics: { elapsed_ms: elapsed(head, now) } },
-    ],
+    events: [{ kind: "result", state: "TASK_STATE_FAILED", error, metrics: told }],
   };
 }
 
@@ -47,7 +62,18 @@ function uncaught(head: Head, error: unknown, now: number): Run {
   if (isA(error, ApprovalDenied)) return failure(head, "auth_not_satisfied", error.message, now);
   if (isA(error, ReplyTimeout)) return failure(head, "timeout", error.message, now);
   if (isA(error, DelegationError)) return failure(head, codeOf(error), error.message, now);
-  return failure(head, "internal", thrown(error), now);
+  return failure(head, "internal", thrown(error), now, metricsOf(error));
+}
+
+/** What an error says in numbers, such as a FatalError; whatever it is, this does not throw. */
+function metricsOf(error: unknown): FatalError["metrics"] {
+  try {
+    if (!(error instanceof Error && "metrics" in error)) return undefined;
+    const told = Object.entries(error.metrics ?? {});
+    return Object.fromEntries(told.filter(([, value]) => Number.isFinite(value)));
+  } catch {
+    return undefined;
+  }
 }
 
 /** An executor's refusal is not one of this task. */

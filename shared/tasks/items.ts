@@ -98,6 +98,8 @@ export const openedStep = z.whenUsed(() =>
     until: optionalNumber,
     /** For a question: the revision of the event that asked. */
     asked: optionalPositive,
+    /** For a question that only the operator may answer. */
+    by: z.optional(z.literal("operator")),
     /** For a delegation: what was handed on. */
     child: z.optional(child()),
     /** For a `run` between two attempts: when the first began, how many have failed, and the last one's error. */

@@ -49,6 +49,8 @@ export const workHint = z.whenUsed(() =>
     to: z.optional(z.string()),
     /** The task stands in its agent's line: whoever takes it up must look at its head first. */
     inLine: z.optional(z.literal(true)),
+    /** The task is over, and its remote agent has to be told so: there is nothing to be claimed. */
+    over: z.optional(z.literal(true)),
   }),
 );
 export type WorkHint = z.Used<typeof workHint>;

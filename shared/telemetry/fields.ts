@@ -25,6 +25,11 @@ export const LOG_FIELDS = {
   state: "the state that it ended in",
   code: "why it was rejected, or failed",
   why: "why a worker leaves a task, or for what an agent is chosen",
+  costUsd: "what the task has cost, in US dollars, as its agent says",
+  tokens: "tokens that its models have read and written",
+  confidence: "how sure the agent is, from 0 to 1",
+  toolCalls: "how many tools were called",
+  worldstateDeltas: "how many changes it says that it has made",
   // Steps.
   step: "the step's name",
   attempt: "which attempt of it has failed",

@@ -7,7 +7,7 @@
  */
 
 /** What a metric is counted in (CloudWatch API: MetricDatum, Unit). */
-export type MetricUnitName = "Count" | "Milliseconds";
+export type MetricUnitName = "Count" | "Milliseconds" | "None";
 
 export interface MetricDefinition {
   readonly unit: MetricUnitName;
@@ -22,6 +22,8 @@ export interface MetricDefinition {
 
 const count = { unit: "Count", kind: "count" } as const;
 const gauge = { unit: "Count", kind: "gauge" } as const;
+const sum = { unit: "None", kind: "count" } as const;
+const share = { unit: "None", kind: "gauge" } as const;
 const time = { unit: "Milliseconds", kind: "time" } as const;
 
 const NONE = [] as const;
@@ -89,6 +91,21 @@ export const METRICS = {
     ...count,
     dimensions: NONE,
     meaning: "agents that failed again and again, and are left alone for a minute",
+  },
+  // What agents say of themselves (docs/hitl.md).
+  TaskCostUsd: { ...sum, dimensions: RUNTIME, meaning: "what tasks have cost, in US dollars" },
+  TokensUsed: { ...count, dimensions: RUNTIME, meaning: "tokens that models have read and written" },
+  ToolCalls: { ...count, dimensions: RUNTIME, meaning: "tools that were called" },
+  WorldstateDeltas: { ...count, dimensions: RUNTIME, meaning: "changes that were made in the world" },
+  Confidence: {
+    ...share,
+    dimensions: RUNTIME,
+    meaning: "how sure the agent was of a task that has ended, from 0 to 1",
+  },
+  SureFailures: {
+    ...count,
+    dimensions: RUNTIME,
+    meaning: "tasks that failed though their agent was sure, at 0.8 and more",
   },
   // Events.
   UnpublishedAge: {

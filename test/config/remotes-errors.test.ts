@@ -25,6 +25,22 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /:2: outbound\.deny: unknown field$/,
   ],
   [
+    "an unknown mode",
+    withUrl("hitl: { mode: never }"),
+    /:5: remotes\[0\]\.hitl\.mode: expected "autonomous" or .*, got a text/,
+  ],
+  [
+    "an unknown radius of a skill",
+    withUrl("skills: [{ name: a, hitl: { radius: far } }]"),
+    /:5: remotes\[0\]\.skills\[0\]/,
+  ],
+  ["an approval that is not waited for", withUrl("hitl: { approvalSec: 0 }"), /hitl\.approvalSec: expected/],
+  [
+    "one that is waited for too long",
+    withUrl("hitl: { approvalSec: 2592001 }"),
+    /hitl\.approvalSec: expected .*2592000/,
+  ],
+  [
     "an unknown scheme",
     withUrl("auth: { scheme: basic, credentials: env:A }"),
     /auth\.scheme: expected "apiKey" or "bearer" or "hmac", got a text/,

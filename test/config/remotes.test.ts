@@ -22,7 +22,8 @@ test("a remote with every field, and one with none that it need not have", () =>
     headers: { a2a-extensions: "https://proto-labs.ai/a2a/ext/cost-v1" }
     streaming: true
     external: true
-    skills: [license_scan, { name: sbom, description: Build an SBOM }, { name: Ärger, description: null }]
+    skills: [license_scan, { name: sbom, description: Build an SBOM }, { name: Ärger, description: null, hitl: { mode: gated } }]
+    hitl: { mode: notification, radius: repo, approvalSec: 2592000 }
     subscribesTo: [releases]`)}
   - { name: plain, url: "http://10.0.0.7:8080/a2a/" }
   - { name: filed, url: "${URL_OF}", auth: { credentials: file:key } }
@@ -35,7 +36,12 @@ outbound: { allow: ["http://10.0.0.7:8080", 10.1.0.0/16, fd00::/8, auditor.inter
       headers: { "a2a-extensions": "https://proto-labs.ai/a2a/ext/cost-v1" },
       streaming: true,
       external: true,
-      skills: [{ name: "license_scan" }, { name: "sbom", description: "Build an SBOM" }, { name: "Ärger" }],
+      skills: [
+        { name: "license_scan" },
+        { name: "sbom", description: "Build an SBOM" },
+        { name: "Ärger", hitl: { mode: "gated" } },
+      ],
+      hitl: { mode: "notification", radius: "repo", approvalSec: 2_592_000 },
       subscribesTo: ["releases"],
     },
     { name: "plain", url: "http://10.0.0.7:8080/a2a/", ...DEFAULTS },

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BLAST_RADII, HITL_MODES, readExtensions } from "../../shared/remotes/extensions.ts";
+import { readExtensions } from "../../shared/remotes/extensions.ts";
+import { BLAST_RADII, HITL_MODES } from "../../shared/remotes/hitl/scales.ts";
 
 const BASE = "https://proto-labs.ai/a2a/ext";
 const declared = (name: string, skills?: unknown, base = BASE) => ({
@@ -34,7 +35,7 @@ test("what a card's extensions say, as typed values", () => {
   assert.deepEqual([cost, confidence, worldstateDelta, toolCall, trace], [true, true, true, false, false]);
 });
 
-test("entries that are not as expected are left out one by one, and noted without their text", () => {
+test("entries that are not as expected count as the strictest, one by one, and are noted without their text", () => {
   const { extensions, notes } = readExtensions([
     declared("hitl-mode-v1", {
       a: { mode: "gated" },
@@ -44,20 +45,31 @@ test("entries that are not as expected are left out one by one, and noted withou
       __proto: { mode: "compound" },
     }),
     declared("blast-v1", undefined),
-    declared("blast-v1", { a: { radius: "self" } }, "https://protolabs.ai/a2a/ext"),
+    declared("blast-v1", { a: { radius: "self" }, b: { radius: "small" } }, "https://protolabs.ai/a2a/ext"),
     declared("hitl-mode-v1", { a: { mode: "autonomous" } }),
   ]);
   assert.deepEqual(extensions.hitl, [
     { skill: "a", mode: "gated" },
+    { skill: "hunter2", mode: "gated" },
+    { skill: "b", mode: "gated" },
+    { skill: "c", mode: "gated" },
     { skill: "__proto", mode: "compound" },
   ]);
-  assert.deepEqual(extensions.blast, [{ skill: "a", radius: "self" }], "the older address of the extension");
+  assert.deepEqual(
+    extensions.blast,
+    [
+      { skill: "a", radius: "self" },
+      { skill: "b", radius: "public" },
+    ],
+    "the older address of the extension",
+  );
   assert.deepEqual(notes, [
-    "extensions[0] (hitl-mode-v1): entry 2 is left out: its mode is not as expected",
-    "extensions[0] (hitl-mode-v1): entry 3 is left out: its vetoTtlMs is not as expected",
-    "extensions[0] (hitl-mode-v1): entry 4 is left out: its value is not as expected",
+    "extensions[0] (hitl-mode-v1): entry 2 counts as gated: its mode is not as expected",
+    "extensions[0] (hitl-mode-v1): entry 3 counts as gated: its vetoTtlMs is not as expected",
+    "extensions[0] (hitl-mode-v1): entry 4 counts as gated: its value is not as expected",
     "hitl-mode-v1: a skill that is told twice counts as it is told first",
     "extensions[1] (blast-v1): expected params with skills",
+    "extensions[2] (blast-v1): entry 2 counts as public: its radius is not as expected",
   ]);
 });
 

@@ -261,6 +261,24 @@ describe("step.run", () => {
   });
 });
 
+test("a FatalError may bring numbers for the result, as many and as long as there is room for", async () => {
+  const many = Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`n${n}`, n]));
+  const long = { ["x".repeat(128)]: 1, ["x".repeat(129)]: 2 };
+  for (const [metrics, told] of [
+    [{ cost_usd: 0.5, odd: Number.NaN }, ["cost_usd"]],
+    [many, Object.keys(many).slice(0, 100)],
+    [long, ["x".repeat(128)]],
+    [undefined, []],
+  ] as const) {
+    const taskId = await probe.start(() => {
+      throw new FatalError("no ink", { ...(metrics && { metrics }) });
+    });
+    const { error, result } = (await probe.last(taskId)) ?? {};
+    assert.equal(error?.message, "FatalError: no ink");
+    assert.deepEqual(Object.keys(result?.metrics ?? {}), [...told, "elapsed_ms"]);
+  }
+});
+
 describe("a handler that waits for something that is no step", () => {
   test("is ended in words when an invocation is over and nothing has happened", async () => {
     const hint = await probe.admit(() => new Promise(() => {}));

@@ -391,4 +391,82 @@ describe("step.approve", () => {
       assert.equal((await probe.last(taskId))?.error?.code, code);
       assert.match((await probe.last(taskId))?.error?.message ?? "", /nobody answered within 3600 s/);
     });
+
+  test("unanswered goes on under onTimeout approve, once and for all, and says so", async () => {
+    let runs = 0;
+    const taskId = await probe.start(async (step) => {
+      runs++;
+      await step.approve("gate", "Go?", { timeout: "1h", onTimeout: "approve" });
+      await step.sleep("later", "1h");
+      return await step.run("act", () => "acted");
+    });
+    await probe.pass(HOUR / 2);
+    assert.equal((await probe.last(taskId))?.state, "TASK_STATE_AUTH_REQUIRED");
+    await probe.pass(HOUR / 2);
+    // Too late: no question is open any more.
+    await probe.approve(taskId, false);
+    await probe.pass(HOUR);
+    assert.deepEqual(await probe.told(taskId), [
+      "WORKING",
+      "AUTH_REQUIRED Go?",
+      "WORKING no objection was made",
+      "COMPLETED acted",
+    ]);
+    assert.equal(runs, 3);
+  });
+
+  test("a denial counts that was in time, though nobody looked until the time was over", async () => {
+    const taskId = await probe.start((step) =>
+      step.approve("gate", "Go?", { timeout: "1h", onTimeout: "approve" }),
+    );
+    await probe.reply(taskId, "auth_reply", { approve: false, denyReason: "no" });
+    probe.world.hints.splice(0);
+    await probe.pass(2 * HOUR);
+    assert.equal((await probe.last(taskId))?.error?.code, "auth_not_satisfied");
+  });
+
+  test("who could not be asked has not been silent: the time begins when the question is told", async () => {
+    const { world } = probe;
+    const publish = world.publisher.publish.bind(world.publisher);
+    const publisher: typeof world.publisher = {
+      ...world.publisher,
+      publish: async (task, event, again) => {
+        if (event.kind === "status") throw new Error("NATS is out of reach");
+        return publish(task, event, again);
+      },
+    };
+    // Long enough for an attempt, whatever else the machine does.
+    const outage = () => ({ publisher, endsAt: world.now() + world.timing.marginMs + 300 });
+    const hint = await probe.admit(async (step) => {
+      await step.approve("gate", "Go?", { timeout: "1h", onTimeout: "approve" });
+      return "went";
+    });
+    const { taskId } = hint;
+    await world.work(hint, outage());
+    for (let hours = 0; hours < 2; hours++) {
+      world.skip(2 * HOUR);
+      const [offered] = world.hints.splice(0);
+      if (offered !== undefined) await world.work(offered.hint, outage());
+    }
+    assert.deepEqual(await probe.told(taskId), ["WORKING"]);
+    await probe.go();
+    assert.equal((await probe.told(taskId)).at(-1), "AUTH_REQUIRED Go?");
+    await probe.pass(HOUR / 2);
+    assert.equal((await probe.told(taskId)).at(-1), "AUTH_REQUIRED Go?");
+    await probe.pass(HOUR / 2);
+    assert.equal((await probe.last(taskId))?.content, "went");
+  });
+
+  test("a task whose life is over before its silence counts has not been approved", async () => {
+    let acted = false;
+    const taskId = await probe.start(async (step) => {
+      for (let month = 1; month <= 13; month++)
+        await step.ask(`month ${month}`, "Still there?").catch(() => {});
+      await step.approve("gate", "Go?", { timeout: "30d", onTimeout: "approve" });
+      acted = true;
+    });
+    for (let month = 1; month <= 14; month++) await probe.pass(30 * DAY);
+    assert.equal((await probe.last(taskId))?.error?.code, "timeout");
+    assert.equal(acted, false);
+  });
 });

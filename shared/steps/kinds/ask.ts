@@ -42,7 +42,7 @@ export function approveStep(
   engine: Engine,
   id: string,
   prompt: string,
-  { timeout, onTimeout = "throw" }: ApproveOptions = {},
+  { timeout, onTimeout = "throw", by }: ApproveOptions = {},
 ): Promise<Done> {
   const read = async (text: string): Promise<Read> => {
     const answer = approval.safeParse(fromJson(text));
@@ -53,10 +53,11 @@ export function approveStep(
     return { kind: "error", error: { name: "ApprovalDenied", message } };
   };
   const state = "TASK_STATE_AUTH_REQUIRED";
-  const question = questionOf(id, prompt, timeout);
-  const name = onTimeout === "deny" ? "ApprovalDenied" : question.unanswered.name;
-  const unanswered = { ...question.unanswered, name };
-  return questionStep(engine, id, { kind: "approve", state, read, ...question, unanswered });
+  const { unanswered: late, ...question } = questionOf(id, prompt, timeout);
+  const unanswered = onTimeout === "deny" ? { ...late, name: "ApprovalDenied" } : late;
+  const silence = onTimeout === "approve" ? "approves" : "fails";
+  const asks = { kind: "approve", state, read, ...question, unanswered, silence } as const;
+  return questionStep(engine, id, by === "operator" ? { ...asks, by } : asks);
 }
 
 function questionOf(

@@ -1,4 +1,5 @@
 import { errorMessage } from "../../events/drafts.ts";
+import type { Waiting } from "../../tasks/fold.ts";
 import type { TaskState } from "../../wire/index.ts";
 import { durable } from "../durable.ts";
 import { DAY } from "../duration.ts";
@@ -7,6 +8,9 @@ import { reviveError, type StoredError } from "../failures.ts";
 
 /** How long a question waits that names no time, in milliseconds. */
 export const MAX_QUESTION_MS = 30 * DAY;
+
+/** What the requester is told whose silence counts as an approval (docs/wire.md §9). */
+const UNOPPOSED = "no objection was made";
 
 /** What an answer comes to. */
 export type Read =
@@ -25,6 +29,13 @@ export interface Question {
   readonly read: (text: string) => Promise<Read>;
   /** What comes of no answer. */
   readonly unanswered: StoredError;
+  /**
+   * Whether no answer is one after all. Then the question's time begins only once it is known to be on its stream, and
+   * until then it waits without end: who was not asked has not been silent.
+   */
+  readonly silence?: "approves" | "fails";
+  /** Whose answer alone counts; the requester's unless it is said. */
+  readonly by?: "operator";
 }
 
 /**
@@ -53,7 +64,8 @@ async function answered(engine: Engine, id: string, question: Question): Promise
       if (read.kind === "error") return { at: answer.at, error: reviveError(read.error) };
       await ask(engine, id, question, { until: open?.until, reason: read.reason });
     } else if (open === undefined) await ask(engine, id, question, {});
-    else if (open.until !== undefined && open.until <= clock.now()) {
+    else if (open.until === undefined) await beginWindow(engine, id, question, open);
+    else if (open.until <= clock.now()) {
       const late = await giveUp(engine, id, question);
       if (late !== undefined) return late;
     } else await lot.park({ until: open.until, ready: () => view.answers.has(id) });
@@ -64,7 +76,7 @@ async function answered(engine: Engine, id: string, question: Question): Promise
 async function ask(
   engine: Engine,
   id: string,
-  { kind, state, prompt, timeoutMs }: Question,
+  { kind, state, prompt, timeoutMs, silence, by }: Question,
   again: { readonly until?: number | undefined; readonly reason?: string },
 ): Promise<void> {
   const { view, asked, lot, writer } = engine;
@@ -79,12 +91,11 @@ async function ask(
   }
   asked.add(id);
   await engine.begin(id);
-  const now = engine.clock.now();
-  const until = again.until ?? Math.min(now + Math.min(timeoutMs, MAX_QUESTION_MS), engine.lifeEnd);
+  const until = again.until ?? (silence === "approves" ? undefined : endOf(engine, timeoutMs));
   const content = again.reason === undefined ? prompt : `${errorMessage(again.reason)}\n\n${prompt}`;
   await durable(
     writer.add({
-      open: { name: id, kind, until },
+      open: { name: id, kind, until, ...(by && { by }) },
       asks: true,
       events: [{ kind: "status", state, content }],
     }),
@@ -92,17 +103,45 @@ async function ask(
   engine.countQuestion();
 }
 
+/** When a question that is put now is over. */
+function endOf({ clock, lifeEnd }: Engine, timeoutMs: number): number {
+  return Math.min(clock.now() + Math.min(timeoutMs, MAX_QUESTION_MS), lifeEnd);
+}
+
+/** Once the question is on its stream, its time begins; while it is not, another worker looks again. */
+async function beginWindow(
+  engine: Engine,
+  id: string,
+  { timeoutMs }: Question,
+  { since: _, ...open }: Waiting,
+): Promise<void> {
+  const { view, clock, lot, writer } = engine;
+  if (!(await engine.published())) return await lot.park({ until: clock.now(), elsewhere: true });
+  await engine.still();
+  await durable(
+    writer.add({
+      open: { ...open, until: endOf(engine, timeoutMs) },
+      unless: () => view.answers.has(id) || view.open.get(id)?.asked !== open.asked,
+    }),
+  );
+}
+
 /** Stores that nobody answered, so that a late answer changes nothing; unless one has come meanwhile. */
 async function giveUp(engine: Engine, id: string, question: Question): Promise<Done | undefined> {
   const { view } = engine;
-  const { kind, unanswered } = question;
+  const { kind } = question;
+  // A task whose life is over before its question's time was not given all of it.
+  const approved = question.silence === "approves" && engine.clock.now() < engine.lifeEnd;
+  const error = approved ? undefined : question.unanswered;
   const asked = view.open.get(id)?.since ?? 0;
   const ms = Math.max(0, Math.round(engine.clock.now() - asked));
   const at = await durable(
     engine.writer.add({
-      step: { name: id, kind, value: { text: "" }, ms, error: unanswered },
+      step: { name: id, kind, value: { text: "" }, ms, ...(error && { error }) },
+      ...(approved && { events: [{ kind: "status", state: "TASK_STATE_WORKING", content: UNOPPOSED }] }),
       unless: () => view.answers.has(id),
     }),
   );
-  return view.answers.has(id) ? undefined : { at, error: reviveError(unanswered) };
+  if (view.answers.has(id)) return undefined;
+  return error === undefined ? { at, value: undefined } : { at, error: reviveError(error) };
 }

@@ -1,0 +1,75 @@
+import * as z from "zod";
+import { type Agent, agentName, type Skill } from "../agents/define.ts";
+import { skillsOfFile } from "../remotes/hosted-skills.ts";
+import type { Finding } from "./config-error.ts";
+import type { Fields } from "./host-agent.ts";
+import type { RemoteConfig } from "./remotes.ts";
+
+/** What hosting takes of an agent: those that have a file have more. */
+export interface Hostable extends Omit<Agent, "skills"> {
+  readonly skills: Readonly<Record<string, Pick<Skill, "name" | "description" | "tags">>>;
+  /** Of an agent that is a remote one: that one's name. */
+  readonly remote?: string;
+}
+
+/** The field that makes an agent of `agents.yaml` a remote one (docs/remotes.md). */
+export const REMOTE = "remote";
+
+/**
+ * The agents of the operator's file that are remote ones: entries with `remote`, which have no file of their own.
+ *
+ * @param remotes the file's; `undefined` if they cannot be read, which is told elsewhere
+ * @returns the agents, what is wrong with them, and what of their remotes' skills is left out
+ */
+export function frontAgents(
+  entries: Readonly<Record<string, Fields | undefined>>,
+  agents: readonly Pick<Agent, "id">[],
+  remotes: readonly RemoteConfig[] | undefined,
+): { readonly fronts: readonly Hostable[]; readonly findings: Finding[]; readonly notes: Finding[] } {
+  const findings: Finding[] = [];
+  const notes: Finding[] = [];
+  const fronts = Object.entries(entries).flatMap(([id, entry = {}]) => {
+    const { [REMOTE]: name } = entry;
+    if (name === undefined) return [];
+    const remote = remotes?.find((of) => of.name === name);
+    const problem = problemOf({ id, name, remote }, agents, remotes);
+    if (problem !== undefined) {
+      findings.push({ path: ["agents", id, ...problem.path], message: problem.message });
+      return [];
+    }
+    const { skills, notes: leftOut } = skillsOfFile(remote ?? { name: String(name), skills: [] });
+    const place = remotes === undefined || remote === undefined ? 0 : remotes.indexOf(remote);
+    notes.push(...leftOut.map((message) => ({ path: ["remotes", place, "skills"], message })));
+    return [frontOf(id, String(name), skills)];
+  });
+  return { fronts, findings, notes };
+}
+
+function problemOf(
+  { id, name, remote }: { id: string; name: unknown; remote: RemoteConfig | undefined },
+  agents: readonly Pick<Agent, "id">[],
+  remotes: readonly RemoteConfig[] | undefined,
+): Finding | undefined {
+  if (agents.some((of) => of.id === id))
+    return {
+      path: [REMOTE],
+      message: `expected an agent without a file: agents/${id}.ts is there, so that it would be two`,
+    };
+  const named = agentName.safeParse(id);
+  if (!named.success) return { path: [], message: named.error.issues[0]?.message ?? "expected another id" };
+  if (typeof name !== "string") return { path: [REMOTE], message: "expected the name of a remote, a text" };
+  if (remote !== undefined || remotes === undefined) return undefined;
+  const known = remotes.map((of) => of.name).join(", ");
+  return { path: [REMOTE], message: `expected one of remotes (${known || "there is none"}), got ${name}` };
+}
+
+function frontOf(id: string, remote: string, skills: ReturnType<typeof skillsOfFile>["skills"]): Hostable {
+  return {
+    id,
+    remote,
+    description: `The remote agent ${remote}, asked over A2A.`,
+    version: "1.0.0",
+    settings: z.strictObject({}),
+    skills: Object.fromEntries(skills.map(({ slug, ...of }) => [slug, of])),
+  };
+}

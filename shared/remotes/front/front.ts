@@ -1,0 +1,24 @@
+import type { Task } from "../../agents/types.ts";
+import type { Exchange } from "../exchange/index.ts";
+import type { Terms } from "./terms.ts";
+
+/** A task as a front sees it: what it says of itself goes along to the remote. */
+export type FrontTask = Pick<Task, "id" | "skill" | "message" | "contextId">;
+
+/** One remote agent as a front reaches it, for one task. */
+export interface Front {
+  /** What the remote is called in the operator's file. */
+  readonly remote: string;
+  /**
+   * One exchange, through the remote's circuit.
+   *
+   * @throws RemoteError, CircuitOpenError, or what keeps it from being begun
+   */
+  ask<T>(what: (exchange: Exchange) => Promise<T>): Promise<T>;
+  /** On what terms a skill is asked for, as card and file have them now. */
+  terms(skill: string): Promise<Terms>;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** How much faster than normal the deployment lives. */
+  readonly scale: number;
+}

@@ -1,0 +1,51 @@
+import { CircuitOpenError } from "../../policy/choosing/breaker.ts";
+import type { CallEnd } from "../../policy/choosing/circuit.ts";
+import { RemoteError, type RemoteErrorCode } from "../exchange/index.ts";
+import type { Trouble } from "./told.ts";
+import { words } from "./words.ts";
+
+/** Characters of a remote's words about an error. */
+const MAX_SAYS = 500;
+
+/** What shows that an agent fails, rather than that it has refused us or our request. */
+const BAD: ReadonlySet<RemoteErrorCode> = new Set(["unreachable", "lost", "timeout", "failed", "protocol"]);
+/** After which nobody knows whether a message was taken: any other answer says that it was not. */
+const UNSURE: ReadonlySet<RemoteErrorCode> = new Set(["lost", "timeout", "failed", "protocol", "too_large"]);
+/** What shows nothing of it: nothing was asked, or it wants to be asked later. */
+const NONE: ReadonlySet<RemoteErrorCode> = new Set(["not_allowed", "overloaded"]);
+
+/** What an error tells of the agent's circuit (docs/choosing.md). */
+export function endOf(error: unknown): CallEnd {
+  if (!(error instanceof RemoteError)) return "none";
+  if (BAD.has(error.code)) return "bad";
+  return NONE.has(error.code) ? "none" : "good";
+}
+
+/**
+ * What an exchange that failed comes to.
+ *
+ * @param of.begun whether it came to the exchange at all; what fails before, such as the table, may go better later
+ * @param of.unsure whether an earlier message is not accounted for
+ * @throws what is no failure of the exchange: a mistake, or the end of the task
+ */
+export function troubleOf(
+  error: unknown,
+  of: { readonly begun: boolean; readonly unsure?: boolean; readonly now: number },
+): Trouble {
+  const { begun, unsure = false, now } = of;
+  if (error instanceof CircuitOpenError)
+    return { reason: error.message, again: true, unsure, waitMs: Math.max(0, error.retryAt - now) };
+  if (error instanceof RemoteError) {
+    const { code, message, retryable, retryAfterMs, says } = error;
+    const told = says === undefined ? "" : `: ${words(says, MAX_SAYS)}`;
+    return {
+      reason: `${message}${told}`,
+      again: retryable,
+      unsure: unsure || (error.sent && UNSURE.has(code)),
+      ...(retryAfterMs !== undefined && { waitMs: retryAfterMs }),
+    };
+  }
+  // What is not there, such as credentials, is told by its name: an operator must act.
+  if (begun || !(error instanceof Error)) throw error;
+  return { reason: error.message, again: !/Credential/.test(error.name), unsure };
+}

@@ -1,0 +1,73 @@
+import type { BlastEntry, HitlEntry } from "../extensions.ts";
+import { BLAST_RADII, type BlastRadius, HITL_MODES, type HitlMode } from "./scales.ts";
+
+/** What holds for a skill of a remote agent: computed once for a task, and stored, so that it stays what it was. */
+export interface Holding {
+  /** The mode in force; what the card declares may be less. */
+  readonly mode: HitlMode;
+  /** Absent when neither card nor file says how far the skill reaches. */
+  readonly radius?: BlastRadius;
+  /** Whose approval counts; the requester's unless it is `operator`. */
+  readonly reviewer: "requester" | "operator";
+  /** For a veto: how long one counts, in milliseconds. */
+  readonly vetoTtlMs?: number;
+}
+
+/** How long a veto counts of which the card does not say it, in milliseconds. */
+export const VETO_TTL_MS = 60_000;
+/** A shorter window is none for a person, whatever the card says, in milliseconds. */
+export const MIN_VETO_TTL_MS = 5_000;
+
+/** From here on what a skill does reaches others: nothing there is done that nobody has agreed to or heard of. */
+const FAR = BLAST_RADII.indexOf("repo");
+
+/** The stricter of two modes, or the wider of two radii. */
+function further<T>(order: readonly T[], one: T | undefined, other: T | undefined): T | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return order.indexOf(one) >= order.indexOf(other) ? one : other;
+}
+
+/**
+ * The mode that holds for a skill. What is declared holds as it is, but for `autonomous`: what is done in silence must
+ * be declared so, and be known to reach no further than its project. What declares nothing is gated from `repo` on, and
+ * otherwise told.
+ *
+ * @param declared by the card, or stricter by the operator's file; absent when there is neither
+ * @param radius absent when nobody says how far the skill reaches: it is then never done in silence
+ */
+export function effectiveMode(declared: HitlMode | undefined, radius: BlastRadius | undefined): HitlMode {
+  const reach = radius === undefined ? undefined : BLAST_RADII.indexOf(radius);
+  if (declared === undefined) return reach !== undefined && reach >= FAR ? "gated" : "notification";
+  if (declared !== "autonomous") return declared;
+  return reach !== undefined && reach < FAR ? "autonomous" : "notification";
+}
+
+/** What the operator's file says of a remote, or of one of its skills: the card may be stricter, and not less. */
+export interface OperatorSays {
+  readonly mode?: HitlMode | undefined;
+  readonly radius?: BlastRadius | undefined;
+}
+
+/**
+ * What holds for a skill, by its card and the operator's file: of each the stricter.
+ *
+ * @param card the extensions of the remote's last good card; absent while there is none
+ * @param file what the file says, of the remote and of the skill
+ */
+export function holdingOf(
+  skill: string,
+  card: { readonly hitl: readonly HitlEntry[]; readonly blast: readonly BlastEntry[] } | undefined,
+  file: readonly (OperatorSays | undefined)[] = [],
+): Holding {
+  const entry = card?.hitl.find((of) => of.skill === skill);
+  const reach = card?.blast.find((of) => of.skill === skill)?.radius;
+  const radius = file.reduce((so, of) => further(BLAST_RADII, so, of?.radius), reach);
+  const own = effectiveMode(entry?.mode, radius);
+  const mode = file.reduce<HitlMode>((so, of) => further(HITL_MODES, so, of?.mode) ?? so, own);
+  return {
+    mode,
+    ...(radius !== undefined && { radius }),
+    reviewer: entry?.reviewer === "operator" ? "operator" : "requester",
+    ...(mode === "veto" && { vetoTtlMs: Math.max(MIN_VETO_TTL_MS, entry?.vetoTtlMs ?? VETO_TTL_MS) }),
+  };
+}

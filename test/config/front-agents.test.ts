@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { readBundled } from "../../shared/config/bundled.ts";
+import { agents, complaint, read } from "./support/agents-yaml.ts";
+
+const REMOTES = `remotes:
+  - { name: auditor, url: "https://auditor.example.com/a2a", skills: [{ name: sbom, description: Build an SBOM }, "no slug"] }
+  - { name: planner, url: "https://planner.example.com/a2a" }
+`;
+const file = (entry: string, remotes = REMOTES) =>
+  `deployment: acme\n${remotes}agents:\n  audit:\n    ${entry}\n`;
+
+test("an agent that is a remote one is hosted like any other, with the skills of the file", () => {
+  const deployment = read(
+    file(
+      "remote: auditor\n    acceptFromRuntimes: [acme-cli]\n    acceptSkills: [of-its-card]\n  plan: { remote: planner }",
+    ),
+  );
+  const [audit, plan] = deployment.agents.filter(({ remote }) => remote !== undefined);
+  assert.deepEqual(
+    [audit?.id, audit?.runtime, audit?.channelRef, audit?.remote, audit?.settings],
+    ["audit", "acme-audit", "audit", "auditor", {}],
+  );
+  assert.deepEqual(audit?.skills, [{ slug: "sbom", name: "sbom", description: "Build an SBOM", tags: [] }]);
+  assert.deepEqual(audit?.policy.acceptFromRuntimes, ["acme-cli"]);
+  assert.deepEqual(
+    plan?.skills.map(({ slug }) => slug),
+    ["task"],
+  );
+  assert.deepEqual(readBundled(JSON.parse(JSON.stringify(deployment))), deployment);
+});
+
+test("it may have a function of its own, and a skill that is no slug is noted", () => {
+  const { functions, notes } = readAgentsYaml("agents.yaml", agents, () =>
+    file("{ remote: auditor, function: { memoryMb: 512 } }"),
+  );
+  assert.equal(functions.get("audit")?.memoryMb, 512);
+  assert.deepEqual(notes, [
+    'agents.yaml:3: remotes[0].skills: skill "no slug": left out: expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -, a letter or digit first',
+  ]);
+});
+
+const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
+  [
+    "a remote that there is not",
+    file("remote: auditer"),
+    /^agents\.yaml:7: agents\.audit\.remote: expected one of remotes \(auditor, planner\), got auditer$/,
+  ],
+  [
+    "a remote where there is none",
+    file("remote: auditor", ""),
+    /^agents\.yaml:4: agents\.audit\.remote: expected one of remotes \(there is none\), got auditor$/,
+  ],
+  [
+    "no name",
+    file("remote: 7"),
+    /^agents\.yaml:7: agents\.audit\.remote: expected the name of a remote, a text$/,
+  ],
+  [
+    "an agent that has a file",
+    `deployment: acme\n${REMOTES}agents:\n  support: { remote: auditor }\n`,
+    /^agents\.yaml:6: agents\.support\.remote: expected an agent without a file: agents\/support\.ts is there/,
+  ],
+  [
+    "an id that no file could have",
+    `deployment: acme\n${REMOTES}agents:\n  Audit: { remote: auditor }\n`,
+    /^agents\.yaml:6: agents\.Audit: expected 1 to 48 of a-z, 0-9 and -/,
+  ],
+  [
+    "a setting",
+    file("remote: auditor\n    verbose: true"),
+    /^agents\.yaml:8: agents\.audit\.verbose: unknown field; expected one of displayName, function, /,
+  ],
+  [
+    "the id of a remote",
+    `deployment: acme\n${REMOTES}agents:\n  auditor: { remote: auditor }\n`,
+    /^agents\.yaml:3: remotes\[0\]\.name: expected another name: auditor is an agent of this deployment$/,
+  ],
+  [
+    "a field of its policy that is none",
+    file("remote: auditor\n    maxConcurrent: many"),
+    /^agents\.yaml:8: agents\.audit\.maxConcurrent: expected/,
+  ],
+];
+for (const [name, text, expected] of WRONG)
+  test(`is refused with line and field: ${name}`, () => assert.match(complaint(text), expected));
+
+test("what is wrong with the remotes is told once", () => {
+  const told = complaint(file("remote: auditor", "remotes: [{ name: auditor }]\n"));
+  assert.match(told, /^agents\.yaml:2: remotes\[0\]\.url: expected a text, got nothing$/);
+});
