@@ -9,7 +9,7 @@ import { cleanLine } from "./text.ts";
 /** A person waits: an endpoint that does not answer is said soon. */
 export const AWS_CLIENT = {
   maxAttempts: 2,
-  requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000 },
+  requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
 };
 
 /** A deployment's stack: that of a local host, or one in AWS. */

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { awsClient } from "../shared/config/aws-client.ts";
 import { readBundled } from "../shared/config/bundled.ts";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
 import { natsAccess, readEnv, workQueues } from "../shared/config/env.ts";
@@ -23,8 +24,6 @@ import { s3Values, type Values } from "../shared/tasks/values.ts";
 import { createTelemetry, type PowertoolsTelemetry } from "../shared/telemetry/index.ts";
 import { countThrottled } from "../shared/telemetry/throttled.ts";
 
-/** A request that is not answered by then is repeated, twice; all within an invocation's time. */
-const AWS_CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 } };
 /** How long a hint may wait for others to share its request, in milliseconds. */
 const LINGER_MS = 3;
 
@@ -62,7 +61,7 @@ export function wire(name: string, deployment: unknown): Wiring {
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
   nats.onDisconnect(() => telemetry.count("NatsDisconnects"));
-  const dynamodb = new DynamoDBClient(AWS_CLIENT);
+  const dynamodb = new DynamoDBClient(awsClient());
   countThrottled(dynamodb, telemetry);
   const client = DynamoDBDocumentClient.from(dynamodb, {
     marshallOptions: { removeUndefinedValues: true },
@@ -71,10 +70,7 @@ export function wire(name: string, deployment: unknown): Wiring {
     bucket: env.BUCKET_NAME,
     client: async () => {
       const { S3Client } = await import("../shared/tasks/s3.ts");
-      return new S3Client({
-        ...AWS_CLIENT,
-        requestHandler: { connectionTimeout: 1_000, requestTimeout: 30_000 },
-      });
+      return new S3Client(awsClient(30_000));
     },
   });
   const { now } = systemClock;
@@ -104,7 +100,7 @@ export function hinter(): (hint: WorkHint, delaySec?: number) => Promise<void> {
   let client: SQSClient | undefined;
   /** Made when it is first needed: most tasks are worked on without a hint, and a start need not wait for the client. */
   const senderTo = (queueUrl: string): Sender => {
-    client ??= new SQSClient({ ...AWS_CLIENT, cacheMiddleware: true });
+    client ??= new SQSClient({ ...awsClient(), cacheMiddleware: true });
     const sender = senders.get(queueUrl) ?? createSender({ client, queueUrl, lingerMs: LINGER_MS });
     senders.set(queueUrl, sender);
     return sender;

@@ -1,4 +1,5 @@
 import { SQSClient } from "@aws-sdk/client-sqs";
+import { awsClient } from "../../shared/config/aws-client.ts";
 import { readBundled } from "../../shared/config/bundled.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { timingFromEnv } from "../../shared/config/timing.ts";
@@ -37,9 +38,9 @@ export function wireBridge(deployment: unknown): BridgeWiring {
   return {
     link,
     sqs: new SQSClient({
+      ...awsClient(),
       maxAttempts: 2,
       cacheMiddleware: true,
-      requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
     }),
     telemetry,
     timing,

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { dynamoNotes } from "../../shared/cards/dynamodb-notes.ts";
+import { awsClient } from "../../shared/config/aws-client.ts";
 import { readBundled } from "../../shared/config/bundled.ts";
 import { natsAccess, readEnv } from "../../shared/config/env.ts";
 import { type Timing, timingFromEnv } from "../../shared/config/timing.ts";
@@ -28,10 +29,7 @@ export function wireCards(deployment: unknown): CardsWiring {
   const telemetry = createTelemetry(timing);
   const link = new NatsLink({ ...nats, name: clientName(config.deployment, "cards") });
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));
-  const dynamodb = new DynamoDBClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000 },
-  });
+  const dynamodb = new DynamoDBClient(awsClient());
   countThrottled(dynamodb, telemetry);
   const access = { client: DynamoDBDocumentClient.from(dynamodb), table: env.TABLE_NAME };
   return {

@@ -1,9 +1,10 @@
 import type { SecretsProvider } from "@aws-lambda-powertools/parameters/secrets";
+import { awsClient } from "../config/aws-client.ts";
 
 /** How long a secret is used as it was read, in seconds: each sandbox asks for it six times an hour at the most. */
 const MAX_AGE_SEC = 600;
 /** Three tries of three seconds: less than any function's timeout. */
-export const CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000 } };
+export const CLIENT = awsClient(3_000);
 
 /** Why a secret cannot be had. */
 export type SecretErrorCode = "secret_missing" | "secret_denied" | "secret_unreadable" | "secret_unreachable";

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, test } from "node:test";
+import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { AWS_CLIENT } from "../../cli/place.ts";
+import { awsClient } from "../../shared/config/aws-client.ts";
+
+let asked = 0;
+const silent = createServer(() => void asked++).listen(0, "127.0.0.1");
+await once(silent, "listening");
+after(() => {
+  silent.closeAllConnections();
+  silent.close();
+});
+const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+
+const CLIENTS = { functions: awsClient(50), command: AWS_CLIENT };
+
+for (const [whose, { maxAttempts, requestHandler }] of Object.entries(CLIENTS))
+  test(`a request of the ${whose} that is never answered fails, after a few tries`, async () => {
+    asked = 0;
+    const client = new DynamoDBClient({
+      endpoint,
+      region: "eu-central-1",
+      credentials: { accessKeyId: "none", secretAccessKey: "none" },
+      maxAttempts,
+      requestHandler: { ...requestHandler, requestTimeout: 50 },
+    });
+    const command = new GetItemCommand({ TableName: "tasks", Key: { pk: { S: "x" } } });
+    await assert.rejects(client.send(command), { name: "TimeoutError" });
+    assert.equal(asked, maxAttempts);
+    client.destroy();
+  });
