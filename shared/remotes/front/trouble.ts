@@ -11,6 +11,8 @@ const MAX_SAYS = 500;
 const BAD: ReadonlySet<RemoteErrorCode> = new Set(["unreachable", "lost", "timeout", "failed", "protocol"]);
 /** After which nobody knows whether a message was taken: any other answer says that it was not. */
 const UNSURE: ReadonlySet<RemoteErrorCode> = new Set(["lost", "timeout", "failed", "protocol", "too_large"]);
+/** Whoever says so may stand before an agent that has the message; 429 turns it away (RFC 9110 §15.6.4, RFC 6585 §4). */
+const UNAVAILABLE = 503;
 /** What shows nothing of it: nothing was asked, or it wants to be asked later. */
 const NONE: ReadonlySet<RemoteErrorCode> = new Set(["not_allowed", "overloaded"]);
 
@@ -36,12 +38,12 @@ export function troubleOf(
   if (error instanceof CircuitOpenError)
     return { reason: error.message, again: true, unsure, waitMs: Math.max(0, error.retryAt - now) };
   if (error instanceof RemoteError) {
-    const { code, message, retryable, retryAfterMs, says } = error;
+    const { code, status, message, retryable, retryAfterMs, says } = error;
     const told = says === undefined ? "" : `: ${words(says, MAX_SAYS)}`;
     return {
       reason: `${message}${told}`,
       again: retryable,
-      unsure: unsure || (error.sent && UNSURE.has(code)),
+      unsure: unsure || (error.sent && (UNSURE.has(code) || status === UNAVAILABLE)),
       ...(retryAfterMs !== undefined && { waitMs: retryAfterMs }),
     };
   }
