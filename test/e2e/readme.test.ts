@@ -66,10 +66,10 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "./sluice nats-permissions --agent relay --function work": { says: /a2a\.v1\.task\.local-relay\.>/ },
   "./sluice nats-permissions --function command": { says: /_INBOX_sluice-local\.command\.>/ },
   "./sluice nats-permissions --local": { says: /_INBOX_sluice-local\.start\.>/ },
+  // No person is at a terminal here: it must not be sent.
   './sluice ask eve-room --channel room "Are you there?"': {
-    add: "--timeout 1",
-    code: 124,
-    says: /^sent +task_\w+ to eve-room\nsluice: timed out/,
+    code: 2,
+    says: /^sluice: token_missing: eve-room is outside of the deployment local/m,
   },
   "./sluice ask weather --file question.json": { says: /^completed\nIt is 7 degrees celsius in Oslo\.\n$/m },
   './sluice ask weather \'{ "city": "Oslo" }\'': {
