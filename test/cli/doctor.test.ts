@@ -131,7 +131,7 @@ const record = z.strictObject({
   todo: z.string().nullable(),
 });
 
-/** What the function `cards` does: our cards lie in the bucket, and the one peer that is named there was seen. */
+/** What the function `cards` does: our cards lie in the bucket, and the peers that are named there were seen. */
 async function playCards(): Promise<void> {
   const { config, agentsDir } = readHome(cwd);
   const { deployment } = readAgentsYaml(config, await loadAgents(agentsDir));
@@ -143,7 +143,8 @@ async function playCards(): Promise<void> {
     new DynamoDBClient(awsSettings(running.parts.endpoints.dynamodb)),
   );
   const store = dynamoPeers({ client, table: local.outputs.TableName });
-  await keepLook(store, { at: now, entries: [putAt("bob-lobby", now)] });
+  const entries = ["bob-lobby", "sam-scans", "tom-scans"].map((id) => putAt(id, now));
+  await keepLook(store, { at: now, entries });
   client.destroy();
 }
 
@@ -189,7 +190,7 @@ test("all is well, then NATS is not there, then no host is", async () => {
     "^ok {7}discovery: peers of the guild 101234567890123456 list the agents$",
     "^ok {7}permissions of the command: may do all that can be tried",
     "^ok {7}cards: 10 as peers expect them$",
-    "^ok {7}peers: 1 live, 0 stale$",
+    "^ok {7}peers: 3 live, 0 stale$",
     "^all is well$",
   ])
     assert.match(stdout, new RegExp(line, "m"));

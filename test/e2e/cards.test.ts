@@ -221,8 +221,8 @@ test("the command tells which cards are missing, invalid, stale or left over, an
       join(cwd, "agents", `${id}.ts`),
       `export { default } from ${JSON.stringify(join(FIXTURES, "agents", `${id}.ts`))};\n`,
     );
-  const { code, json, stdout } = await run([...args, "--json"], { cwd, env });
-  assert.equal(code, 1, stdout);
+  const { code, json, stdout, stderr } = await run([...args, "--json"], { cwd, env });
+  assert.equal(code, 1, stdout + stderr);
   const states = new Map(
     z
       .array(look)
