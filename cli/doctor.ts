@@ -35,10 +35,12 @@ async function doctor(given: Options): Promise<number> {
   // Of a stack that cannot be read its NATS is not known either; that of this folder is another's.
   const isUnknown = given.stack !== undefined && place === undefined && given.nats === undefined;
   const where = isUnknown ? undefined : findNats(given, process.env, home);
-  const [parts, a2a] = await Promise.all([
+  const [parts, readiness] = await Promise.all([
     examineAll(home, place, where),
     checkReadiness(home, place, where),
   ]);
+  const isTold = (of: Finding) => parts.some(({ part, says }) => part === of.part && says === of.says);
+  const a2a = readiness.filter((of) => !isTold(of));
   out.done();
   for (const finding of [...none, ...parts]) tell(out, finding);
   if (a2a.length > 0) out.line("\nA2A: whether peers can work with our agents, and ours with them");

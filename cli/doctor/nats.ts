@@ -49,7 +49,8 @@ export async function checkNats(where: Where, expected: NatsExpected): Promise<r
   }
 }
 
-function unconnected(where: Where, error: CliError): Finding {
+/** That NATS is not reached, and what to do about it. */
+export function unconnected(where: Where, error: CliError): Finding {
   const { says, todo } =
     error.exitCode === EXIT.unreachable && error.cause instanceof NatsError
       ? natsTrouble(where, error.cause)

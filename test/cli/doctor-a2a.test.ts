@@ -226,6 +226,7 @@ test("where there is no stack and no NATS the file is looked at, if it can be re
     /^warning policies: there is no agent/,
     /^ok discovery: without discovery\.discordGuildId no peer on Discord lists the agents/,
     /^warning defaults\.acceptFrom: is an older name/,
+    /^wrong NATS: cannot reach NATS at nats:\/\/127\.0\.0\.1:1: connection refused$/,
     /^wrong credentials of auditor: file:\/.*none is empty or not there$/,
   );
   assertFound(await look("deployment: acme\nagents: { nobody: {} }\n"));

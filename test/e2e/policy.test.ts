@@ -312,7 +312,10 @@ describe("consent", () => {
     const once = await sluiceDo("allow", "boss", "mallory-main");
     assert.match(once.stdout, /^acme-boss accepts tasks of mallory-main already\n/);
     const input = { to: "nobody", message: "x" };
-    const data = { a2a: { message: { parts: [{ data: input }] } } };
+    const data = {
+      a2a: { message: { parts: [{ data: input }] } },
+      delivery: { maxDelegationDepth: 1 },
+    };
     await comesToBe("unknown_agent", () => ask("acme-boss", data, mallory), mallory);
     const revoked = await sluiceDo("revoke", "boss", "mallory-main");
     assert.match(

@@ -18,6 +18,7 @@ import { readBucket } from "../../peers.ts";
 import { clientSettings, type Place, reach } from "../../place.ts";
 import { openPolicies } from "../../policy/open.ts";
 import { examine, type Finding } from "../finding.ts";
+import { unconnected } from "../nats.ts";
 import { inSecretsManager } from "../secrets.ts";
 import { cardFindings } from "./cards.ts";
 import { loginFinding } from "./login.ts";
@@ -30,8 +31,8 @@ import { credentialFinding, remoteFindings } from "./remotes.ts";
 type Ruled = HostedAgent & Governed;
 
 /**
- * Whether peers can work with our agents, and ours with them. What cannot be looked at at all, such as a NATS that is not
- * reached, the rest of `doctor` tells.
+ * Whether peers can work with our agents, and ours with them. A NATS that is not reached is told as the rest of `doctor`
+ * tells it.
  *
  * @param where NATS; nothing where that is not known
  */
@@ -99,7 +100,7 @@ async function checkOnNats(
   try {
     nc = await openNats(where, deployment);
   } catch (error) {
-    if (error instanceof CliError) return [];
+    if (error instanceof CliError) return [unconnected(where, error)];
     throw error;
   }
   try {
