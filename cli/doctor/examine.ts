@@ -7,6 +7,7 @@ import { type Resource, resourcesOf } from "../deployed.ts";
 import { type Home, USUAL_SERVER, type Where } from "../home.ts";
 import type { Place } from "../place.ts";
 import { USUAL_START } from "../start-again.ts";
+import { checkAlarms } from "./alarms.ts";
 import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
@@ -94,6 +95,7 @@ async function checkPlace(place: Place, { start = USUAL_START }: Home): Promise<
     examine("table", allow("dynamodb:DescribeTable"), () => checkTable(place)),
     examine("bucket", allow("s3:ListBucket"), () => checkBucket(place)),
     checkQueues(place),
+    checkAlarms(place),
     ...(deployed === undefined ? [] : [checkDeployed(deployed.name, place)]),
   ]);
   return [
