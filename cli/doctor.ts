@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Finding, Level } from "./doctor/finding.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Home } from "./home.ts";
-import { findNats } from "./nats.ts";
+import { knownNats } from "./nats.ts";
 import { common, STACK, withCommon } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { Place } from "./place.ts";
@@ -31,10 +31,10 @@ async function doctor(given: Options): Promise<number> {
     import("./doctor/a2a/readiness.ts"),
   ]);
   out.waitingFor("looking");
-  const { home, place, findings: none } = await placeOf(currentHome(given), given);
+  const { home, place, findings: none } = await placeOf(currentHome(given, { tolerant: true }), given);
   // Of a stack that cannot be read its NATS is not known either; that of this folder is another's.
   const isUnknown = given.stack !== undefined && place === undefined && given.nats === undefined;
-  const where = isUnknown ? undefined : findNats(given, process.env, home);
+  const where = isUnknown ? undefined : knownNats(given, process.env, home);
   const [parts, readiness] = await Promise.all([
     examineAll(home, place, where),
     checkReadiness(home, place, where),

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { parse } from "yaml";
 import * as z from "zod";
 import { commandConfig } from "../shared/config/command.ts";
+import { ConfigError, findingsOf } from "../shared/config/config-error.ts";
 import { credentials, deploymentName, serverUrl } from "../shared/config/deployment.ts";
 import { agentFiles } from "../shared/config/load-agents.ts";
 import type { AgentPolicy } from "../shared/config/policy.ts";
+import { readYaml } from "../shared/config/yaml-source.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { startCommand, USUAL_START } from "./start-again.ts";
 
@@ -57,8 +58,6 @@ export interface Where {
   readonly credentials: string;
   /** Path of a PEM file. */
   readonly ca?: string;
-  /** The command that starts a local host, which would serve it at the usual place. */
-  readonly start?: string;
 }
 
 /** The files that describe a deployment. */
@@ -80,6 +79,8 @@ export interface Home extends Files {
   readonly delegateTargets?: AgentPolicy["delegateTargets"];
   /** The command that starts a local host here, as it was last started, if that is not the usual one. */
   readonly start?: string;
+  /** A local host was started here and runs no more: who answers at the usual place may be another's. */
+  readonly isStopped?: true;
   /** The NATS of the local host that runs in this folder. */
   readonly host?: Where;
   /** The parts of that host. */
@@ -93,10 +94,11 @@ export interface Home extends Files {
  * runs, or it does not tell, that of the folder.
  *
  * @param data where the host has its data, if not in `.sluice`
+ * @param options.tolerant passes over an `agents.yaml` that is not as expected where a host runs, which tells what it is
  * @throws CliError as {@link readFolder}; `usage` when the host is of another deployment than the files;
  *   `unreachable` when no host runs on the data that was named
  */
-export function readHome(folder: string, data?: string): Home {
+export function readHome(folder: string, data?: string, { tolerant = false } = {}): Home {
   const dataDir = data ?? join(folder, ".sluice");
   const { files, ...host } = findHost(join(dataDir, "host.json"));
   const start = startCommand(dataDir, data !== undefined);
@@ -105,11 +107,19 @@ export function readHome(folder: string, data?: string): Home {
       EXIT.unreachable,
       `no local host runs on the data folder ${data}: start it with \`${start}\``,
     );
-  const home = files === undefined ? readFolder(folder) : readFiles(files);
-  const { DeploymentName: runs = home.deployment } = host.stack?.outputs ?? {};
+  const { DeploymentName } = host.stack?.outputs ?? {};
+  const isLenient = tolerant && host.host !== undefined;
+  const home = readFiles(files ?? filesIn(folder), isLenient ? { deployment: DeploymentName } : undefined);
+  const runs = DeploymentName ?? home.deployment;
   // A folder without agents.yaml is of no deployment, and contradicts none.
   if (runs === home.deployment || !existsSync(home.config))
-    return { ...home, deployment: runs, ...(start !== USUAL_START && { start }), ...host };
+    return {
+      ...home,
+      deployment: runs,
+      ...(start !== USUAL_START && { start }),
+      ...(host.host === undefined && wasStarted(dataDir) && { isStopped: true }),
+      ...host,
+    };
   throw new CliError(
     EXIT.usage,
     `the local host on ${dataDir} runs the deployment ${runs}, but ${home.config} is of ${home.deployment}: start it again, or call the command in the folder whose agents.yaml says deployment: ${runs}`,
@@ -122,16 +132,16 @@ export function readHome(folder: string, data?: string): Home {
  * @throws CliError `usage` when `agents.yaml` is not as expected; a missing one is fine
  */
 export function readFolder(folder: string): Home {
-  return readFiles({ config: join(folder, "agents.yaml"), agentsDir: join(folder, "agents") });
+  return readFiles(filesIn(folder));
 }
 
-function readFiles({ config, agentsDir }: Files): Home {
-  const parsed = file.safeParse(existsSync(config) ? parseYaml(config) : {});
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new CliError(EXIT.usage, `${config}: ${issue?.path.join(".")}: ${issue?.message}`);
-  }
-  const { deployment, nats, agents, command } = parsed.data;
+function filesIn(folder: string): Files {
+  return { config: join(folder, "agents.yaml"), agentsDir: join(folder, "agents") };
+}
+
+/** @param instead what to take in place of an `agents.yaml` that is not as expected */
+function readFiles({ config, agentsDir }: Files, instead?: z.input<typeof file>): Home {
+  const { deployment, nats, agents, command } = readConfig(config, instead);
   const folder = dirname(config);
   return {
     config,
@@ -152,12 +162,21 @@ export function findHome(cwd: string, own: string): string {
   return existsSync(join(cwd, "agents.yaml")) || existsSync(join(cwd, ".sluice")) ? cwd : own;
 }
 
-function parseYaml(path: string): unknown {
+/** What is wrong with the file is said as `npm start` says it: file, line, field. */
+function readConfig(path: string, instead?: z.input<typeof file>): z.output<typeof file> {
+  if (!existsSync(path)) return file.parse({});
   try {
-    return parse(readFileSync(path, "utf8")) ?? {};
+    const source = readYaml(path, readFileSync(path, "utf8"));
+    const value = source.value ?? {};
+    const parsed = file.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw source.error(findingsOf(parsed.error, value));
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
-    throw new CliError(EXIT.usage, `${path}: cannot be read as YAML: ${reason}`, { cause });
+    if (instead !== undefined) return file.parse(instead);
+    if (cause instanceof ConfigError)
+      throw new CliError(EXIT.usage, cause.message.replaceAll("\n", "; "), { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CliError(EXIT.usage, `${path}: cannot be read: ${reason}`, { cause });
   }
 }
 
@@ -170,6 +189,11 @@ function fromFolder(folder: string, reference: string): string {
 
 function agentIds(folder: string): string[] {
   return existsSync(folder) ? agentFiles(folder).map((path) => basename(path, ".ts")) : [];
+}
+
+/** Whether a host has ever come up on a data folder: it leaves one of these there, however it ended. */
+function wasStarted(dataDir: string): boolean {
+  return ["start.json", "host.json"].some((name) => existsSync(join(dataDir, name)));
 }
 
 /** What is known of a host that still lives; a file that a killed host left behind counts for nothing. */

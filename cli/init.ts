@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
@@ -8,6 +8,7 @@ import { runtimeAgentId } from "../shared/wire/ids.ts";
 import { askLine } from "./confirm.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { readFolder } from "./home.ts";
+import { whoMayAsk } from "./init/acceptance.ts";
 import { agentText, configText } from "./init/templates.ts";
 import { type Written, writeNew } from "./init/write.ts";
 import { type Output, processOutput } from "./output.ts";
@@ -127,6 +128,6 @@ function nextSteps(folder: string, { agent }: Answers, written: readonly Written
     ...(process.cwd() === clone ? [] : [`in the clone (${clone}):`]),
     `npm start${where}`,
     `./sluice ask ${agent} "Hello"${isOwn ? "" : ` --data-folder ${at(".sluice")}`}`,
-    ...(kept ? ["", `agents.yaml says who may ask ${agent}: see its defaults (docs/configuration.md)`] : []),
+    ...(kept ? ["", whoMayAsk("agents.yaml", readFileSync(`${folder}/agents.yaml`, "utf8"), agent)] : []),
   ];
 }

@@ -26,9 +26,24 @@ export interface NatsOptions {
  * outputs: stack-home.ts), then the usual port.
  * Credentials that the host or `agents.yaml` name go to no other servers than those named there.
  *
- * @throws CliError `usage` when a URL is none
+ * @throws CliError `usage` when a URL is none; `unreachable` when {@link knownNats} finds none
  */
 export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Home): Where {
+  const where = knownNats(options, env, home);
+  if (where !== undefined) return where;
+  throw new CliError(
+    EXIT.unreachable,
+    `no local host runs in this folder, and at ${USUAL_SERVER} there may be another's: start Sluice with \`${home.start ?? USUAL_START}\`, or name a server with --nats`,
+  );
+}
+
+/**
+ * Where NATS is, as {@link findNats}; nothing where only the usual port is left, and the local host that would serve it
+ * for this folder does not run: a task that is put there would go to another deployment.
+ *
+ * @throws CliError `usage` when a URL is none
+ */
+export function knownNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Home): Where | undefined {
   const isNamed = (options.stack ?? options.dataFolder) !== undefined;
   const fromEnv = isNamed ? undefined : env.NATS_URL || undefined;
   const named = urlsOf("--nats", options.nats) ?? urlsOf("NATS_URL", fromEnv);
@@ -36,8 +51,10 @@ export function findNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Hom
   const isAt = ({ servers }: Where) => named?.every((url) => servers.includes(url));
   const place: Where =
     named === undefined
-      ? (home.host ?? { ...home.operator, ...(home.start !== undefined && { start: home.start }) })
+      ? (home.host ?? home.operator)
       : { credentials: "none", ...known.find(isAt), servers: named };
+  const isUsual = place.servers.every((url) => url === USUAL_SERVER);
+  if (named === undefined && home.isStopped && isUsual) return undefined;
   const { creds, ca } = options;
   return {
     ...place,
@@ -87,19 +104,19 @@ export function permissionAdvice({ subject }: Pick<Refusal, "subject">): string 
 }
 
 /** Why there is no connection, and what to do about it. */
-export function natsTrouble({ servers, start }: Where, error: NatsError): { says: string; todo: string } {
+export function natsTrouble({ servers }: Where, error: NatsError): { says: string; todo: string } {
   const at = servers.join(", ");
-  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at, start) };
+  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at) };
 }
 
-function adviceOn(error: NatsError, at: string, start = USUAL_START): string {
+function adviceOn(error: NatsError, at: string): string {
   if (error.code === "nats_refused") return "check --creds";
   // OpenSSL's and Node's words for a certificate that is not trusted, has expired, or is another server's.
   if (/certificate|altnames/i.test(why(error)))
     return "--ca (nats.tls.ca of agents.yaml) names the PEM file of the authority that signed the server's";
   // A server that somebody has named is another's business than `npm start`'s.
   return at === USUAL_SERVER
-    ? `start Sluice with \`${start}\`, or name a server with --nats`
+    ? `start Sluice with \`${USUAL_START}\`, or name a server with --nats`
     : "see that a server runs there, or name another one with --nats (nats.servers of agents.yaml)";
 }
 

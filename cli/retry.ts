@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import * as z from "zod";
+import { isTerminal, type TaskState } from "../shared/wire/index.ts";
 import { EXIT } from "./errors.ts";
 import { common, runtime, STACK, taskKey, withCommon } from "./options.ts";
 import { stateName } from "./render.ts";
@@ -24,6 +25,11 @@ export function retryCommand(): Command {
     });
 }
 
+/** A further retry is refused until the last is over. */
+function nextOf(taskId: string, state: TaskState): string {
+  return isTerminal(state) ? "add --again to run it once more" : `./sluice status ${taskId} follows it`;
+}
+
 async function retry(task: string, given: Options): Promise<number> {
   // The clients of AWS take long to load.
   const [{ findPlace }, { openPlace }, { retryTask }] = await Promise.all([
@@ -39,8 +45,7 @@ async function retry(task: string, given: Options): Promise<number> {
     const { taskId, to } = retried;
     if (sent) out.line(`${"sent".padEnd(10)} ${taskId} to ${to} as ${retried.from}, a retry of ${task}`);
     else if (state === undefined) out.line(`${taskId} is on its way to ${to} already, a retry of ${task}`);
-    else
-      out.line(`${task} has been retried as ${taskId}: ${stateName(state)}; add --again to run it once more`);
+    else out.line(`${task} has been retried as ${taskId}: ${stateName(state)}; ${nextOf(taskId, state)}`);
     return EXIT.ok;
   });
 }

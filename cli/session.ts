@@ -79,11 +79,16 @@ async function tellTroubles(nc: NatsConnection, out: Output): Promise<void> {
  *
  * @param options.stack the deployed stack that is named, for which no local host counts
  * @param options.dataFolder of a host; the variable SLUICE_DATA names it otherwise
+ * @param reading as {@link readHome}'s; for a stack an `agents.yaml` must be sound
  * @throws CliError as {@link readHome}; `usage` when both are named
  */
-export function currentHome({ stack, dataFolder }: Pick<NatsOptions, "stack" | "dataFolder">): Home {
+export function currentHome(
+  { stack, dataFolder }: Pick<NatsOptions, "stack" | "dataFolder">,
+  reading: { readonly tolerant?: boolean } = {},
+): Home {
   const folder = findHome(process.cwd(), own);
-  if (stack === undefined) return readHome(folder, dataFolder ?? (process.env.SLUICE_DATA || undefined));
+  if (stack === undefined)
+    return readHome(folder, dataFolder ?? (process.env.SLUICE_DATA || undefined), reading);
   if (dataFolder === undefined) return readFolder(folder);
   throw new CliError(EXIT.usage, "--stack and --data-folder each name a deployment: give one of them");
 }

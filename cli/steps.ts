@@ -77,6 +77,15 @@ function fruitlessOf({ head, view }: TaskRecord): number {
   return Math.min(head.epoch, fruitlessClaims(head, view));
 }
 
+/** Whether fruitless claims are worth a word: not those of a task that waits or is done, nor when erasing hides the steps. */
+function saysFruitless(record: TaskRecord): boolean {
+  const { head, view } = record;
+  const worker = workerOf(record);
+  if (worker === "over")
+    return head.erased === undefined && (view.end?.state ?? head.state) !== "TASK_STATE_COMPLETED";
+  return worker === "working";
+}
+
 /** Who works on the task. */
 function workerOf(record: TaskRecord): "unclaimed" | "working" | "waiting" | "over" {
   if (record.head.reject !== undefined || isEnded(record)) return "over";
@@ -124,7 +133,7 @@ function facts(record: TaskRecord): [name: string, fact: string][] {
   if (head.reject !== undefined) return [["rejected", localTime(new Date(head.decidedAt))], ...erasure];
   const at = deadline(record);
   const fruitless = fruitlessOf(record);
-  const inVain = worker === "working" && fruitless > 1 ? `, the last ${fruitless} without a new step` : "";
+  const inVain = saysFruitless(record) && fruitless > 1 ? `, the last ${fruitless} without a new step` : "";
   const dueAt =
     head.dueAt === undefined ? "" : `, to be woken at ${localTime(new Date(head.dueAt))} at the latest`;
   const says = {

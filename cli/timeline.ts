@@ -130,12 +130,13 @@ function isOver(record: TaskRecord, { until }: Waiting, now: number): boolean {
   return isHeld || (record.entries.at(-1)?.at ?? 0) >= until;
 }
 
-/** The step that a worker which has taken over says that it runs (docs/table.md, head). */
+/** The step that a worker which has taken over says that it runs, or was about to at the end (docs/table.md, head). */
 function runningLine({ head, view }: TaskRecord): StepLine[] {
   const { running, waiting } = head;
-  if (running === undefined || waiting === true || isTerminal(head.state)) return [];
-  if (view.end !== undefined || view.steps.has(running) || view.open.has(running)) return [];
-  return [{ ...BLANK, name: running, kind: "run", state: "running", beganAt: null }];
+  if (running === undefined || waiting === true) return [];
+  if (view.steps.has(running) || view.open.has(running)) return [];
+  const state = isEnded({ head, view }) ? "dropped" : "running";
+  return [{ ...BLANK, name: running, kind: "run", state, beganAt: null }];
 }
 
 /** Whether nothing more comes: its end is put, if perhaps not published yet. */

@@ -4,9 +4,10 @@ import { loadAgents } from "../../shared/config/load-agents.ts";
 import { timing } from "../../shared/config/timing.ts";
 import type { PulledRuntime } from "../../shared/nats/streams.ts";
 import { type Resource, resourcesOf } from "../deployed.ts";
-import type { Home, Where } from "../home.ts";
+import { type Home, USUAL_SERVER, type Where } from "../home.ts";
 import type { Place } from "../place.ts";
 import { USUAL_START } from "../start-again.ts";
+import { checkAlarms } from "./alarms.ts";
 import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
@@ -32,7 +33,7 @@ export async function examineAll(
   where: Where | undefined,
 ): Promise<readonly Finding[]> {
   const agents = await agentsOf(home);
-  if (where === undefined) return [nodeFinding(process.version), ...agents.findings, natsUnknown()];
+  if (where === undefined) return [nodeFinding(process.version), ...agents.findings, natsUnknown(home)];
   const credentials = place?.deployed === undefined ? where.credentials : home.operator.credentials;
   const [known, nats, there] = await Promise.all([
     examine("credentials", "see that nats.credentials of agents.yaml names what it should", () =>
@@ -54,10 +55,12 @@ export async function examineAll(
   return [nodeFinding(process.version), ...agents.findings, ...known, ...more, ...there.flat()];
 }
 
-function natsUnknown(): Finding {
+function natsUnknown({ isStopped }: Home): Finding {
   return warning(
     "NATS",
-    "not looked at: the stack's outputs tell where it is, and it cannot be read",
+    isStopped
+      ? `not looked at: no local host runs in this folder, and at ${USUAL_SERVER} there may be another's`
+      : "not looked at: the stack's outputs tell where it is, and it cannot be read",
     "see above, or name it with --nats and --creds",
   );
 }
@@ -92,6 +95,7 @@ async function checkPlace(place: Place, { start = USUAL_START }: Home): Promise<
     examine("table", allow("dynamodb:DescribeTable"), () => checkTable(place)),
     examine("bucket", allow("s3:ListBucket"), () => checkBucket(place)),
     checkQueues(place),
+    checkAlarms(place),
     ...(deployed === undefined ? [] : [checkDeployed(deployed.name, place)]),
   ]);
   return [

@@ -1,4 +1,4 @@
-import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
+import { taskOfSubject } from "../../shared/wire/index.ts";
 import type { LogLine } from "./line.ts";
 
 /** What stands before the rest of a task's id (docs/wire.md, ids). */
@@ -12,10 +12,7 @@ export function withPrefix(text: string): string {
 /** The task that a line speaks of: the one that it names, or that the subject of its message is of. */
 function taskOf({ fields: { taskId, subject } }: LogLine): string | undefined {
   if (typeof taskId === "string") return taskId;
-  const parsed = typeof subject === "string" ? parseSubject(subject) : null;
-  if (parsed?.kind === "task") return taskIdOf(parsed.from, parsed.to, parsed.messageId);
-  if (parsed?.kind === "control") return parsed.taskId;
-  return parsed?.kind === "event" ? parsed.taskKey : undefined;
+  return typeof subject === "string" ? taskOfSubject(subject) : undefined;
 }
 
 /** The tasks whose id begins in one way, as their lines come. */

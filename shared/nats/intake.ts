@@ -4,6 +4,7 @@ import { type Forwarded, forwarded } from "../tasks/messages.ts";
 import { errorFields } from "../telemetry/error-fields.ts";
 import type { LogFields } from "../telemetry/fields.ts";
 import type { Telemetry } from "../telemetry/index.ts";
+import { taskOfSubject } from "../wire/index.ts";
 import { type Delivery, fetchDelivery, nakDelay, settleDelivery, type Verdict } from "./delivery.ts";
 
 /** What the functions that take JetStream messages from SQS have in common. */
@@ -70,8 +71,10 @@ export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<vo
   }
 }
 
+/** The task follows from the subject, whatever the body holds: by it `sluice logs` finds the line. */
 function fields({ stream, seq, subject, deliveries, redriven }: Forwarded): LogFields {
-  return { stream, seq, subject, deliveries, ...(redriven && { redriven }) };
+  const taskId = taskOfSubject(subject);
+  return { ...(taskId && { taskId }), stream, seq, subject, deliveries, ...(redriven && { redriven }) };
 }
 
 async function giveBack(

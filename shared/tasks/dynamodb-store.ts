@@ -234,7 +234,8 @@ export function dynamoStore(options: TableAccess): Store {
       if (end !== undefined) {
         const { waited } = await leave(options, held, {
           set: ["published = :published", "#state = :state"],
-          remove: ["dueAt", "dueShard", "running", "waiting"],
+          // `running` stays: it tells what the task ended without.
+          remove: ["dueAt", "dueShard", "waiting"],
           condition,
           names: { "#state": "state" },
           values: { ":published": published, ":state": end },

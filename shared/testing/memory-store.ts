@@ -138,7 +138,7 @@ export function memoryStore(): MemoryStore {
     async settle({ taskId }, published, end) {
       const allowed = (there: Head) => there.published <= published;
       if (end !== undefined)
-        return leave(taskId, allowed, ({ dueAt: _due, running: _running, waiting: _waiting, ...rest }) => ({
+        return leave(taskId, allowed, ({ dueAt: _due, waiting: _waiting, ...rest }) => ({
           ...rest,
           published,
           state: end,

@@ -54,6 +54,7 @@ export {
   parseSubject,
   type Subject,
   type TaskSubject,
+  taskOfSubject,
   taskSubject,
 } from "./subjects.ts";
 export {

@@ -1,5 +1,5 @@
 import * as z from "../zod.ts";
-import { agentId, messageId, taskId, taskKey } from "./ids.ts";
+import { agentId, messageId, taskId, taskIdOf, taskKey } from "./ids.ts";
 
 /** The controls there are. Any other kind parses as a subject, and is refused by who reads it. */
 export type ControlKind = "status" | "cancel" | "input_reply" | "auth_reply";
@@ -97,6 +97,14 @@ export function parseSubject(subject: string): Subject | null {
   const [root, version, kind, ...tokens] = subject.split(".");
   if (root !== "a2a" || version !== "v1" || kind === undefined) return null;
   return forms().get(kind)?.safeParse(tokens).data ?? null;
+}
+
+/** The task that a subject is of, as its id or, of an event, its key; nothing when it is of none. */
+export function taskOfSubject(subject: string): string | undefined {
+  const parsed = parseSubject(subject);
+  if (parsed?.kind === "task") return taskIdOf(parsed.from, parsed.to, parsed.messageId);
+  if (parsed?.kind === "control") return parsed.taskId;
+  return parsed?.kind === "event" ? parsed.taskKey : undefined;
 }
 
 export function taskSubject(from: string, to: string, messageId: string): string {

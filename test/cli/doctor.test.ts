@@ -14,6 +14,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection, nanos } from "@nats-io/transport-node";
 import * as z from "zod";
+import { checkAlarms } from "../../cli/doctor/alarms.ts";
 import { bridgeAdvice } from "../../cli/doctor/bridge.ts";
 import { checkBucket } from "../../cli/doctor/bucket.ts";
 import { clockFinding } from "../../cli/doctor/clock.ts";
@@ -131,6 +132,9 @@ const record = z.strictObject({
   todo: z.string().nullable(),
 });
 
+/** Whom the fixtures let `boss` hand tasks on to outside of the deployment. */
+const TARGETS = ["bob-lobby", "sam-scans", "tom-scans"];
+
 /** What the function `cards` does: our cards lie in the bucket, and the peers that are named there were seen. */
 async function playCards(): Promise<void> {
   const { config, agentsDir } = readHome(cwd);
@@ -143,8 +147,7 @@ async function playCards(): Promise<void> {
     new DynamoDBClient(awsSettings(running.parts.endpoints.dynamodb)),
   );
   const store = dynamoPeers({ client, table: local.outputs.TableName });
-  const entries = ["bob-lobby", "sam-scans", "tom-scans"].map((id) => putAt(id, now));
-  await keepLook(store, { at: now, entries });
+  await keepLook(store, { at: now, entries: TARGETS.map((runtime) => putAt(runtime, now)) });
   client.destroy();
 }
 
@@ -501,6 +504,43 @@ describe("the parts", () => {
     assert.match(says("credentials"), /^wrong credentials: .*file:\/none: cannot be read$/);
     // They are not to be read for NATS either, which is not said twice.
     assert.equal(says("NATS"), "");
+  });
+
+  test("an alarm of the local host that is in ALARM, with its runbook", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-doctor-alarms-"));
+    const parts = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:1", table: "t", bucket: "b" };
+    const look = (text?: string, timeScale = 1) => {
+      if (text !== undefined) writeFileSync(join(folder, "alarms.json"), text);
+      return checkAlarms({ local: { ...parts, pid: 1, outputs: {}, dataDir: folder, timeScale } });
+    };
+    const alarm = (id: string, state: string) => ({
+      name: `sluice-local-${id}`,
+      description: `Something is \u001b[2Jamiss. Runbook: docs/runbooks/${id}.md`,
+      state,
+      since: "2026-08-01T12:00:00.000Z",
+    });
+    const of = (...alarms: object[]) => JSON.stringify({ alarms });
+
+    assert.deepEqual(await look(), [], "a host that keeps none");
+    assert.deepEqual(await checkAlarms({}), [], "a stack in AWS");
+    const calm = [alarm("no-results", "OK"), alarm("queue-age", "INSUFFICIENT_DATA")];
+    assert.deepEqual(await look(of(...calm)), [
+      { level: "ok", part: "alarms", says: "none of 2 is in ALARM" },
+    ]);
+
+    const text = of(...calm, alarm("dead-letters", "ALARM"));
+    const [found, ...others] = await look(text);
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [found?.level, found?.part, found?.todo],
+      ["warning", "alarm sluice-local-dead-letters", "see docs/runbooks/dead-letters.md"],
+    );
+    assert.match(found?.says ?? "", /^in ALARM since 2026-08-0\d \d\d:\d\d:\d\d: Something is amiss\.$/);
+    assert.match((await look(text, 60))[0]?.says ?? "", /^in ALARM: Something/);
+
+    const [broken] = await look("{");
+    assert.deepEqual([broken?.level, broken?.part], ["wrong", "alarms"]);
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gather, stateOf } from "../../cli/agents.ts";
 import { findHome, readFolder, readHome } from "../../cli/home.ts";
-import { findNats, natsTrouble } from "../../cli/nats.ts";
+import { findNats, knownNats } from "../../cli/nats.ts";
 import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
 import { meant } from "../../cli/resolve.ts";
 import { ownTarget } from "../../cli/target.ts";
-import { NatsError } from "../../shared/nats/errors.ts";
 
 /** A folder with the files given, removed when the test ends. */
 function folder(t: { after(fn: () => void): void }, files: Record<string, string>): string {
@@ -81,12 +80,34 @@ test("advice to start the host is the command by which it was last started there
   const again = "npm start -- --nats-port 4333 --config 'my agents.yaml'";
   const home = readHome(here);
   assert.equal(home.start, again);
-  const { todo } = natsTrouble(findNats({}, {}, home), new NatsError("nats_unreachable", "nobody answers"));
-  assert.ok(todo.includes(`\`${again}\``), todo);
+  assert.throws(() => findNats({}, {}, home), { message: new RegExp(`with \`${again}\`, or .*--nats$`) });
   assert.throws(() => readHome(none, join(here, ".sluice")), { message: new RegExp(`with \`${again}\`$`) });
   const broken = folder(t, { ".sluice/start.json": '{"arguments":[1]}' });
   assert.equal(readHome(broken).start, undefined);
   assert.throws(() => readHome(none, "/none here"), { message: /with `npm start -- --data '\/none here'`$/ });
+});
+
+test("where a host was started and does not run, nothing is sent to the usual port unless that is named", (t) => {
+  const dead = { "host.json": '{"pid":4194305,"nats":"nats://127.0.0.1:4333"}' };
+  const left = { "start.json": '{"arguments":[]}' };
+  for (const [name, text] of Object.entries({ ...dead, ...left }))
+    for (const yaml of ["", "nats: { servers: [nats://127.0.0.1:4222] }"]) {
+      const home = readHome(folder(t, { [`.sluice/${name}`]: text, "agents.yaml": yaml }));
+      assert.throws(() => findNats({}, {}, home), {
+        exitCode: 3,
+        message:
+          /^no local host runs in this folder, and at nats:\/\/127\.0\.0\.1:4222 there may be another's: /,
+      });
+      assert.equal(knownNats({ creds: "x" }, {}, home), undefined);
+      const usual = ["nats://127.0.0.1:4222"];
+      assert.deepEqual(findNats({ nats: "127.0.0.1:4222" }, {}, home).servers, usual);
+      assert.deepEqual(findNats({}, { NATS_URL: "nats://127.0.0.1:4222" }, home).servers, usual);
+    }
+  const elsewhere = {
+    ".sluice/start.json": '{"arguments":[]}',
+    "agents.yaml": "nats: { servers: [nats://a:1] }",
+  };
+  assert.deepEqual(findNats({}, {}, readHome(folder(t, elsewhere))).servers, ["nats://a:1"]);
 });
 
 test("a host tells of which files its deployment was made, and those count, not the folder's", (t) => {
@@ -169,11 +190,25 @@ test("the credentials of agents.yaml go to its own servers only", (t) => {
 test("a wrong agents.yaml is named with its field", (t) => {
   const path = folder(t, { "agents.yaml": "deployment: [a]" });
   assert.throws(() => readHome(path), {
-    message: new RegExp(`^${path}/agents.yaml: deployment: `),
+    message: `${path}/agents.yaml:1: deployment: expected a text, got a list of 1`,
     exitCode: 2,
   });
-  const broken = folder(t, { "agents.yaml": "a: [" });
-  assert.throws(() => readHome(broken), /cannot be read as YAML/);
+  const broken = folder(t, { "agents.yaml": "\na: [" });
+  assert.throws(() => readHome(broken), { message: new RegExp(`^${broken}/agents.yaml:2: `), exitCode: 2 });
+  const list = folder(t, { "agents.yaml": "- a" });
+  assert.throws(() => readHome(list), { message: `${list}/agents.yaml:1: expected a map, got a list of 1` });
+});
+
+test("beside a running host doctor passes over a wrong agents.yaml, and the host tells the deployment", (t) => {
+  const stack = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:2", table: "t", bucket: "b" };
+  const host = { pid: process.pid, nats: "nats://a:1", ...stack, outputs: { DeploymentName: "acme" } };
+  const broken = { "agents.yaml": "a: [", "agents/echo.ts": "" };
+  const here = folder(t, { ...broken, ".sluice/host.json": JSON.stringify(host) });
+  assert.throws(() => readHome(here), { exitCode: 2 });
+  const home = readHome(here, undefined, { tolerant: true });
+  assert.deepEqual([home.deployment, home.agents, home.host?.servers], ["acme", ["echo"], ["nats://a:1"]]);
+  // Where none runs nobody tells of which deployment it is.
+  assert.throws(() => readHome(folder(t, broken), undefined, { tolerant: true }), { exitCode: 2 });
 });
 
 test("the current folder counts when a deployment is there", (t) => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, test } from "node:test";
+import { whoMayAsk } from "../../cli/init/acceptance.ts";
 import { agentText, configText } from "../../cli/init/templates.ts";
 import { writeNew } from "../../cli/init/write.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
@@ -81,7 +82,21 @@ test("beside an agents.yaml its deployment counts, nothing is asked, and another
     const { code, stdout, stderr } = await init(folder, "--agent", ...args);
     assert.equal(code, 0, stderr);
     assert.ok(stdout.startsWith(`written  agents/${args[0]}.ts\nkept     agents.yaml`), stdout);
+    assert.match(stdout, new RegExp(`^agents\\.yaml lets nobody ask ${args[0]}: `, "m"));
   }
+});
+
+test("beside an agents.yaml it is told where that says who may ask the agent", () => {
+  const told = (text: string) => whoMayAsk("agents.yaml", `deployment: acme\n${text}\n`, "support");
+  const says = "says who may ask support (docs/configuration.md)";
+  const own = "agents:\n  support:\n    acceptFromRuntimes: [eve-room]";
+  assert.equal(told(own), `agents.yaml:4: agents.support.acceptFromRuntimes: ${says}`);
+  const usual = "defaults:\n  acceptFromRuntimes: []";
+  assert.equal(told(usual), `agents.yaml:3: defaults.acceptFromRuntimes: ${says}`);
+  assert.equal(told(`${usual}\n${own}`), `agents.yaml:6: agents.support.acceptFromRuntimes: ${says}`);
+  assert.match(told("agents: { support: { acceptFrom: ['*'] } }"), /:2: agents\.support\.acceptFrom: /);
+  for (const none of ["", "agents:", "agents: { support: }", "defaults:\n  maxConcurrent: 1"])
+    assert.match(told(none), /^agents\.yaml lets nobody ask support: give agents\.support the field acc/);
 });
 
 test("what is no name, or is not said where nobody can be asked, is told", async () => {

@@ -179,6 +179,7 @@ describe("a task that is run again", () => {
 
     const same = await retry(taskId);
     assert.deepEqual([same.taskId, same.sent, same.state], [first?.[0], false, "TASK_STATE_FAILED"]);
+    assert.match((await sluiceDo("retry", taskId)).stdout, /: failed; add --again to run it once more$/m);
     const second = await retry(taskId, "--again");
     assert.deepEqual([second.attempt, second.sent], [2, true]);
     assert.notEqual(second.taskId, first?.[0]);
@@ -204,6 +205,8 @@ describe("a task that is run again", () => {
       const busy = await sluiceDo("retry", taskId, "--again");
       assert.equal(busy.code, 1);
       assert.match(busy.stderr, /its retry task_\w+ is not over yet/);
+      const { stdout } = await sluiceDo("retry", taskId);
+      assert.match(stdout, new RegExp(`retried as ${next}: .*; \\./sluice status ${next} follows it$`, "m"));
     });
 
   test("is not one that is unknown, has completed, was rejected, or was handed on", async () => {

@@ -10,7 +10,7 @@ import * as z from "zod";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
-import type { Head } from "../../shared/tasks/items.ts";
+import type { Entry, Head } from "../../shared/tasks/items.ts";
 import { playAws } from "../support/aws.ts";
 import { SENDER, type Sluice, startSluice } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
@@ -265,6 +265,52 @@ test("names and errors that a handler has made reach no terminal as they are", a
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   assert.doesNotMatch(raw.trimEnd(), /[\u0000-\u001f\u007f]/);
   assert.equal((await jsonOf(head.taskId)).steps[0]?.error?.message, message);
+});
+
+test("what a task ended without, and its fruitless claims, are told after its end as well", async () => {
+  const store = tableOf(sluice.host.endpoints.dynamodb);
+  const now = Date.now();
+  const begun = async (taskId: string): Promise<Head> => {
+    const head: Head = {
+      taskId,
+      messageId: taskId,
+      from: SENDER,
+      to: "acme-asker",
+      digest: "d",
+      state: "TASK_STATE_WORKING",
+      epoch: 3,
+      beat: 0,
+      published: 1,
+      decidedAt: now,
+      deadline: now + 3_600_000,
+      expiresAt: Math.ceil(now / 1_000) + 86_400,
+      running: "die",
+    };
+    await store.admit(head);
+    for (const epoch of [2, 3])
+      await store.append(
+        taskId,
+        { nonce: `c${epoch}`, place: epoch - 1, epoch, at: now, revision: 1, claim: true },
+        head.expiresAt,
+      );
+    return head;
+  };
+  const ended = async (head: Head, end: NonNullable<Entry["end"]>) => {
+    const place = { nonce: "e", place: 3, epoch: 3, at: now, revision: 2 };
+    await store.append(head.taskId, { ...place, end }, head.expiresAt);
+    return (await steps(head.taskId)).stdout;
+  };
+  const timedOut = { state: "TASK_STATE_FAILED", code: "timeout", message: "too late" } as const;
+  const head = await begun("task_died");
+  const put = await ended(head, timedOut);
+  await store.settle(head, 2, timedOut.state);
+  for (const stdout of [put, (await steps("task_died")).stdout]) {
+    assert.match(stdout, /^claims {5}3 \(epoch 3\), the last 3 without a new step$/m);
+    assert.match(stdout, /^ +die +run +dropped +1$/m);
+  }
+  assert.equal((await jsonOf("task_died")).fruitlessClaims, 3);
+  const completed = await ended(await begun("task_lived"), { state: "TASK_STATE_COMPLETED" });
+  assert.match(completed, /^claims {5}3 \(epoch 3\)$/m);
 });
 
 const UNKNOWN = `task_${"f".repeat(24)}`;

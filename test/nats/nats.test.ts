@@ -23,6 +23,7 @@ import {
   tasksConsumer,
   term,
 } from "../../shared/nats/index.ts";
+import { taskIdOf } from "../../shared/wire/index.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const HOUR = 3_600_000;
@@ -201,6 +202,44 @@ test("an artifact is stored once, with its media type, and comes back whole", as
   const empty = { ...object, key: "tasks/task_1/artifact-3/empty", bytes: new Uint8Array() };
   await putObject(nc, { ...empty, digest: `sha256:${createHash("sha256").digest("hex")}` });
   assert.equal((await getObject(nc, empty.key))?.length, 0);
+});
+
+test("the line of a message that is terminated names the task, whatever its body holds", async () => {
+  const told: object[] = [];
+  const telemetry = { ...silent, warn: (_: string, fields?: object) => void told.push(fields ?? {}) };
+  const take = (subject: string) =>
+    intake(
+      {
+        connection: async () => nc,
+        telemetry,
+        timing: timing(),
+        decide: async () => ({ term: "expected JSON" }),
+        decided: async () => false,
+      },
+      {
+        body: JSON.stringify({
+          stream: "A2A_TASKS",
+          consumer: "c",
+          seq: 1,
+          ackSubject: "$JS.ACK.nobody",
+          subject,
+          headers: {},
+          deliveries: 1,
+          storedAt: Date.now(),
+          body: "no JSON",
+          redriven: true,
+        }),
+        receives: 1,
+        maxReceives: 5,
+      },
+    );
+  const taskId = taskIdOf("a", "b", "m");
+  for (const subject of ["a2a.v1.task.a.b.m", `a2a.v1.control.a.b.${taskId}.cancel`, "a2a.v1.task.a.b"])
+    await take(subject);
+  assert.deepEqual(
+    told.map((fields) => Reflect.get(fields, "taskId")),
+    [taskId, taskId, undefined],
+  );
 });
 
 test("a redriven message that cannot be decided now stays in its queue, for JetStream has given it up", async () => {
