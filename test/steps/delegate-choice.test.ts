@@ -102,8 +102,8 @@ test("each refusal is an error with its reason, the same on each run, and has it
   const all = [{ runtimeAgentId: "test-cat", skillId: "scan" }];
   for (const [options, expected, code, more] of [
     [
-      { to: "cta" },
-      /^target_unresolved -: .*no agent is called "cta"; nearest are "cat"/,
+      { to: "caat" },
+      /^target_unresolved -: .*no agent is called "caat"; nearest are "cat"/,
       "unknown_agent",
       {},
     ],
