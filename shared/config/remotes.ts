@@ -27,7 +27,7 @@ const auth = z.strictObject({
     .string()
     .check(REMOTE_CREDENTIALS)
     .describe(
-      "Where the key, the token or the shared secret is: in Secrets Manager, in a file of this machine, or in an environment variable. One that is missing or empty is an error at start.",
+      "Where the key, the token or the shared secret is: in Secrets Manager, in a file of this machine, or in an environment variable. It is read before each exchange: one that is missing or empty is an error before anything is asked, and doctor tells of it.",
     ),
 });
 

@@ -11,13 +11,14 @@ export class RemoteCredentialsError extends Error {
 /** Where credentials are read from. */
 export interface CredentialSources {
   readonly env: Environment;
-  readonly secret: (name: string) => Promise<string>;
+  /** @param options.fresh past whatever was read before */
+  readonly secret: (name: string, options: { readonly fresh: boolean }) => Promise<string>;
   readonly file: (path: string) => Promise<string>;
 }
 
 /** As the functions have them. */
 export function credentialSources(env: Environment): CredentialSources {
-  return { env, secret: (name) => readSecret(name), file: (path) => readFile(path, "utf8") };
+  return { env, secret: readSecret, file: (path) => readFile(path, "utf8") };
 }
 
 /** What a function must be allowed, and told, to have the credentials of all remote agents. */
@@ -42,19 +43,21 @@ export function credentialPlaces(remotes: readonly RemoteConfig[]): CredentialPl
 }
 
 /**
- * Reads the credentials of all remote agents that have any, at start: one that is missing or empty would make of every
- * request one of nobody's, and so there is no start without it.
+ * Reads the credentials of all remote agents that have any, before anything is asked: one that is missing or empty would
+ * make of every request one of nobody's, and so there is none without it.
  *
+ * @param options.fresh whether a secret is asked for whatever was read before; a file always is
  * @returns by the agent's name; white space around a credential is not part of it
  * @throws RemoteCredentialsError that names each that is missing
  */
 export async function readRemoteCredentials(
   remotes: readonly RemoteConfig[],
   sources: CredentialSources,
+  { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<ReadonlyMap<string, string>> {
   const read = await Promise.all(
     remotes.flatMap(({ name, auth }) =>
-      auth === undefined ? [] : [readOne(name, auth.credentials, sources)],
+      auth === undefined ? [] : [readOne(name, textAt(auth.credentials, sources, fresh), auth.credentials)],
     ),
   );
   const missing = read.flatMap((of) => ("problem" in of ? [of.problem] : []));
@@ -64,12 +67,12 @@ export async function readRemoteCredentials(
 
 async function readOne(
   name: string,
+  reading: Promise<string | undefined>,
   credentials: string,
-  sources: CredentialSources,
 ): Promise<{ readonly name: string; readonly text: string } | { readonly problem: string }> {
   const problem = (what: string) => ({ problem: `credentials of the remote agent ${name}: ${what}` });
   try {
-    const text = (await textAt(credentials, sources))?.trim();
+    const text = (await reading)?.trim();
     return text ? { name, text } : problem(`${credentials} is ${text === undefined ? "not there" : "empty"}`);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -77,10 +80,14 @@ async function readOne(
   }
 }
 
-function textAt(credentials: string, { env, secret, file }: CredentialSources) {
+async function textAt(
+  credentials: string,
+  { env, secret, file }: CredentialSources,
+  fresh: boolean,
+): Promise<string | undefined> {
   const { kind, name } = placeOf(credentials);
-  if (kind === "secret") return secret(name);
-  return kind === "file" ? file(name) : Promise.resolve(env[name]);
+  if (kind === "secret") return await secret(name, { fresh });
+  return kind === "file" ? await file(name) : env[name];
 }
 
 /** A kind and a name: the form was judged when the configuration was read (shared/config/remote-forms.ts). */

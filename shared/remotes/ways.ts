@@ -1,9 +1,9 @@
 import type { DeploymentConfig } from "../config/deployment.ts";
 import type { RemoteConfig } from "../config/remotes.ts";
 import { allowList, correlationHeaders, RequestCredentialError } from "../http/index.ts";
-import { type CredentialSources, RemoteCredentialsError, readRemoteCredentials } from "./credentials.ts";
-import { remoteFetch } from "./exchange/remote-fetch.ts";
+import { type CredentialSources, RemoteCredentialsError } from "./credentials.ts";
 import type { SendRequest } from "./request.ts";
+import { openWay } from "./way.ts";
 
 /** How requests for cards reach the remote agents, and for which of them that cannot be. */
 export interface Ways {
@@ -30,8 +30,7 @@ export async function waysTo(
   const ways = await Promise.all(
     remotes.map(async (remote) => {
       try {
-        const credential = (await readRemoteCredentials([remote], of.sources)).get(remote.name);
-        const fetch = remoteFetch(remote, credential, { allow });
+        const fetch = await openWay(remote, { sources: of.sources, allow });
         const send: SendRequest = (url, { headers, signal }) =>
           fetch(url, { signal, headers: { ...lowerCased(remote.headers), ...headers, ...correlation } });
         return { name: remote.name, send };

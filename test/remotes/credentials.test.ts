@@ -28,7 +28,7 @@ const sources = {
   secret: async (name: string) => secrets[name] ?? Promise.reject(new Error(`secret ${name}: there is none`)),
 };
 
-test("credentials are read from secrets, files and variables, at start", async () => {
+test("credentials are read from secrets, files and variables", async () => {
   const remotes = [
     remote("a", "secret:one"),
     remote("b", `file:${file}`),

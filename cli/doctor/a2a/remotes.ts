@@ -21,7 +21,7 @@ export interface CredentialLook {
 }
 
 /**
- * Whether the credentials of a remote agent are set: a function that has none of them does not start.
+ * Whether the credentials of a remote agent are set: without them it is asked nothing.
  *
  * @throws whatever Secrets Manager does
  */
@@ -43,7 +43,7 @@ async function secretFinding(part: string, credentials: string, look: SecretLook
   const set = await look(credentials.slice("secret:".length));
   if (set) return ok(part, `${credentials} is set`);
   const says = `${credentials} ${set === undefined ? "does not exist" : "has no value"}`;
-  return wrong(part, says, "set it in Secrets Manager: without it no function that needs it starts");
+  return wrong(part, says, "set it in Secrets Manager: without it the agent is asked nothing");
 }
 
 /** The variables are those of this command; the host may have others. */

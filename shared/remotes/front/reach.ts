@@ -3,15 +3,15 @@ import type { HttpFacts } from "../../cards/peer-facts.ts";
 import type { DeploymentConfig } from "../../config/deployment.ts";
 import type { RemoteConfig } from "../../config/remotes.ts";
 import type { Timing } from "../../config/timing.ts";
-import type { GuardedFetch } from "../../http/guarded-fetch.ts";
 import { allowList } from "../../http/index.ts";
 import { Breaker } from "../../policy/choosing/breaker.ts";
 import { circuit, circuitRules } from "../../policy/choosing/circuit.ts";
 import { dynamoItems } from "../../policy/choosing/dynamodb-items.ts";
 import type { TableAccess } from "../../tasks/dynamodb-transaction.ts";
 import type { Telemetry } from "../../telemetry/index.ts";
-import { credentialSources, readRemoteCredentials } from "../credentials.ts";
-import { type ExchangeTrace, openExchange, RemoteError, remoteFetch } from "../exchange/index.ts";
+import { credentialSources } from "../credentials.ts";
+import { type ExchangeTrace, openExchange } from "../exchange/index.ts";
+import { openWay } from "../way.ts";
 import type { Front } from "./front.ts";
 import { termsOf } from "./terms.ts";
 import { endOf } from "./trouble.ts";
@@ -37,7 +37,6 @@ interface Known {
 export class Reach {
   readonly #host: FrontHost;
   readonly #breaker: Breaker;
-  readonly #fetches = new Map<string, Promise<GuardedFetch>>();
   readonly #known = new Map<string, Known>();
 
   constructor(host: FrontHost) {
@@ -64,15 +63,9 @@ export class Reach {
       },
       ask: async (what) => {
         const remote = this.#remote(name);
-        const [fetch, facts] = await Promise.all([this.#fetch(remote), this.#facts(remote)]);
+        const [fetch, facts] = await Promise.all([this.#open(remote), this.#facts(remote)]);
         const exchange = await openExchange({ remote, facts, fetch, trace });
-        try {
-          return await this.#breaker.around(name, () => what(exchange), endOf);
-        } catch (error) {
-          // Its credentials may have been renewed since they were read.
-          if (error instanceof RemoteError && error.code === "refused") this.#fetches.delete(name);
-          throw error;
-        }
+        return await this.#breaker.around(name, () => what(exchange), endOf);
       },
     };
   }
@@ -84,18 +77,9 @@ export class Reach {
     return remote;
   }
 
-  #fetch(remote: RemoteConfig): Promise<GuardedFetch> {
-    const { name } = remote;
-    const fetch = this.#fetches.get(name) ?? this.#open(remote);
-    this.#fetches.set(name, fetch);
-    fetch.catch(() => this.#fetches.delete(name));
-    return fetch;
-  }
-
-  async #open(remote: RemoteConfig): Promise<GuardedFetch> {
-    const credentials = await readRemoteCredentials([remote], credentialSources(process.env));
+  #open(remote: RemoteConfig) {
     const allow = allowList(this.#host.deployment.outbound?.allow ?? []);
-    return remoteFetch(remote, credentials.get(remote.name), { allow });
+    return openWay(remote, { sources: credentialSources(process.env), allow });
   }
 
   #facts({ name, url }: RemoteConfig): Promise<HttpFacts | undefined> {

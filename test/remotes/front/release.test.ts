@@ -94,7 +94,7 @@ describe("what a remote is told of a task that is over", () => {
     assert.equal(await tell(remote, journal({ call: CALLED })), "unknown");
   });
 
-  test("what cannot be reached is told later, until it is given up; what refuses is not asked again", async () => {
+  test("what cannot be reached is told later, until it is given up, also by who refuses us", async () => {
     const view = journal({ call: CALLED, send: working });
     const broken = async (code: Parameters<typeof failing>[0], age: number) => {
       const remote = await atWork();
@@ -103,6 +103,10 @@ describe("what a remote is told of a task that is over", () => {
     };
     assert.equal(await broken("unreachable", TELL_END_MS - 1), "later");
     assert.equal(await broken("unreachable", TELL_END_MS), "gave_up");
-    assert.equal(await broken("refused", 0), "refused");
+    // Credentials are rotated, and not on both sides at once.
+    assert.equal(await broken("refused", TELL_END_MS - 1), "later");
+    assert.equal(await broken("refused", TELL_END_MS), "gave_up");
+    assert.equal(await broken("not_allowed", 0), "later");
+    assert.equal(await broken("invalid", 0), "refused");
   });
 });
