@@ -48,6 +48,8 @@ const localStack = z.object({
   outputs: z.record(z.string(), z.string()).default({}),
   dataDir: z.string().optional(),
   timeScale: z.number().min(1).default(1),
+  /** Names of variables with credentials of remote agents that the host has; an older one does not tell. */
+  credentialVariables: z.array(z.string()).optional(),
 });
 export type LocalStack = z.infer<typeof localStack>;
 

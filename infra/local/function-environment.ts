@@ -6,6 +6,17 @@ import type { FunctionDeclaration } from "./stack.ts";
 /** Of the host's own environment, only what a program needs to find others; of its secrets none that is not named. */
 const INHERITED = ["HOME", "LANG", "PATH", "TMPDIR"];
 
+/** Those in which credentials of remote agents are kept, of the functions that ask them (infra/environment.ts). */
+function credentialVariables({ environment }: Pick<FunctionDeclaration, "environment">): string[] {
+  return environment.CREDENTIAL_VARIABLES?.split(",") ?? [];
+}
+
+/** The names of those that this process has a value of, to hand on. */
+export function heldCredentials(declarations: readonly Pick<FunctionDeclaration, "environment">[]): string[] {
+  const names = new Set(declarations.flatMap(credentialVariables));
+  return [...names].filter((name) => process.env[name]?.trim());
+}
+
 /**
  * The environment of a function's processes: what the template declares, what the Lambda runtime sets (AWS Lambda:
  * "Defined runtime environment variables"), and where the parts are on this machine.
@@ -17,9 +28,7 @@ export function functionEnvironment(
   scale: number,
   further: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  // Those in which credentials of remote agents are kept, of the functions that ask them (infra/environment.ts).
-  const named = declaration.environment.CREDENTIAL_VARIABLES?.split(",") ?? [];
-  const inherited = [...INHERITED, ...named].flatMap((name) => {
+  const inherited = [...INHERITED, ...credentialVariables(declaration)].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
   });

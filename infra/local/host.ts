@@ -8,7 +8,7 @@ import { HostError } from "./errors.ts";
 import { EventSource } from "./event-source.ts";
 import { FileTrouble } from "./file-trouble.ts";
 import { lockFolder } from "./folder-lock.ts";
-import { functionEnvironment } from "./function-environment.ts";
+import { functionEnvironment, heldCredentials } from "./function-environment.ts";
 import { FunctionPool } from "./function-pool.ts";
 import { HostFile } from "./host-file.ts";
 import type { Endpoints, HostOptions } from "./host-options.ts";
@@ -253,7 +253,7 @@ function hostOf(
 }
 
 /** What `host.json` says. */
-function describe({ dataDir, scale, options }: Stage, { nats, endpoints }: Parts, host: Host): object {
+function describe({ dataDir, scale, options }: Stage, { stack, nats, endpoints }: Parts, host: Host): object {
   return {
     pid: process.pid,
     dataDir,
@@ -272,5 +272,7 @@ function describe({ dataDir, scale, options }: Stage, { nats, endpoints }: Parts
     functions: host.functions(),
     servers: host.servers(),
     timeScale: scale,
+    // Their names: what is in them is told to the functions alone.
+    credentialVariables: heldCredentials(stack.functions),
   };
 }

@@ -25,9 +25,9 @@ const remoteOf = (credentials?: string): RemoteConfig => {
 };
 
 test("credentials that are not there, or only on this machine; they are never shown", async () => {
-  const look = (credentials?: string, deployed = false) =>
+  const look = (credentials?: string, deployed = false, ofHost?: readonly string[]) =>
     credentialFinding(remoteOf(credentials), {
-      deployed,
+      ...{ deployed, ofHost },
       env: { TOKEN: "hunter2", EMPTY: " " },
       file: async (path) => (path === "/there" ? "hunter2" : Promise.reject(new Error("ENOENT"))),
       secret: async (name) => ({ set: true, unset: false })[name],
@@ -41,6 +41,11 @@ test("credentials that are not there, or only on this machine; they are never sh
     [await look("file:/none"), /^wrong .*: file:\/none is empty or not there$/],
     [await look("env:TOKEN"), /^ok .*: env:TOKEN is set$/],
     [await look("env:EMPTY"), /^warning .*: env:EMPTY is empty or not there, as this command has it$/],
+    [await look("env:OTHER", false, ["OTHER"]), /^ok .*: env:OTHER is set$/],
+    [
+      await look("env:TOKEN", false, []),
+      /^wrong .*: env:TOKEN is empty or not there, as the local host was started$/,
+    ],
     [await look("env:TOKEN", true), /^wrong .*: env:TOKEN is of this machine: functions in the cloud/],
     [await look("file:/there", true), /^wrong .*: file:\/there is of this machine/],
   ] as const) {

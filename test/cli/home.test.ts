@@ -53,7 +53,10 @@ test("a running host tells where its parts are", (t) => {
     );
   // One that an older version has started tells no outputs.
   assert.deepEqual(of(stack).stack, { ...stack, pid: process.pid, outputs: {}, timeScale: 1 });
-  const more = { sqs: "http://127.0.0.1:3", outputs: { TableName: "t" }, dataDir: "/d", timeScale: 20 };
+  const more = {
+    ...{ sqs: "http://127.0.0.1:3", outputs: { TableName: "t" }, dataDir: "/d", timeScale: 20 },
+    credentialVariables: ["KEY"],
+  };
   assert.deepEqual(of({ ...stack, ...more }).stack, { ...stack, ...more, pid: process.pid });
   const { table: _, ...rest } = stack;
   for (const told of [rest, { ...stack, pid: 4194305 }, { ...stack, dynamodb: "here" }])

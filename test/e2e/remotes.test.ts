@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { jetstream } from "@nats-io/jetstream";
 import * as z from "zod";
+import { readHome } from "../../cli/home.ts";
 import { synthesize } from "../../infra/synth.ts";
 import { keyUrl } from "../../shared/cards/did-key.ts";
 import { SigningKey } from "../../shared/cards/signing-key.ts";
@@ -78,6 +79,11 @@ async function peers(...args: string[]): Promise<z.infer<typeof shape>[]> {
   return z.array(shape).parse(json());
 }
 const logged = () => sluice.lines.filter((line) => line.startsWith("cards:"));
+
+test("the host tells which variables with credentials it has, and not what is in them", () => {
+  assert.deepEqual(readHome(cwd).stack?.credentialVariables, [VARIABLE]);
+  assert.doesNotMatch(readFileSync(join(cwd, ".sluice/host.json"), "utf8"), /of-the-variable/);
+});
 
 test("agents and peers are found by the first run, as who we are to each, and the command shows them", async () => {
   const holds = { publishedAt: null, expiresAt: null };

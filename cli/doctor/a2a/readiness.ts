@@ -138,6 +138,7 @@ async function checkCredentials(
   const look = {
     deployed: place?.deployed !== undefined,
     env: process.env,
+    ofHost: place?.local?.credentialVariables,
     file: (path: string) => readFile(path, "utf8"),
     secret: inSecretsManager,
   };

@@ -15,7 +15,10 @@ const SEE_LOG = "see what the function cards logs, and that it may reach it (out
 export interface CredentialLook {
   /** Whether functions in AWS are to read them. */
   readonly deployed: boolean;
+  /** This command's own. */
   readonly env: NodeJS.ProcessEnv;
+  /** The names of the variables with credentials that the running host has, where one tells. */
+  readonly ofHost?: readonly string[] | undefined;
   readonly file: (path: string) => Promise<string>;
   readonly secret: SecretLook;
 }
@@ -46,11 +49,19 @@ async function secretFinding(part: string, credentials: string, look: SecretLook
   return wrong(part, says, "set it in Secrets Manager: without it the agent is asked nothing");
 }
 
-/** The variables are those of this command; the host may have others. */
+/** Where no host tells which variables it has, those are looked at which this command has; the host may have others. */
 async function ownFinding(part: string, remote: RemoteConfig, look: CredentialLook): Promise<Finding> {
   const { credentials = "" } = remote.auth ?? {};
-  const { env, file } = look;
+  const { env, file, ofHost } = look;
   const isVariable = credentials.startsWith("env:");
+  if (isVariable && ofHost !== undefined)
+    return ofHost.includes(credentials.slice("env:".length))
+      ? ok(part, `${credentials} is set`)
+      : wrong(
+          part,
+          `${credentials} is empty or not there, as the local host was started`,
+          "set it, and start the host again",
+        );
   try {
     await readRemoteCredentials([remote], { env, file, secret: async () => "" });
     return ok(part, `${credentials} is set`);
