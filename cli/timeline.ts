@@ -1,3 +1,5 @@
+import * as z from "zod";
+import { kindOf, TELLING } from "../shared/remotes/front/names.ts";
 import type { Waiting } from "../shared/tasks/fold.ts";
 import type { Child, Entry, StoredStep } from "../shared/tasks/items.ts";
 import { isTerminal } from "../shared/wire/index.ts";
@@ -24,7 +26,7 @@ export interface StepLine {
   readonly waitsFor: string | null;
   /** For a delegation the skill that was asked for. */
   readonly skill: string | null;
-  /** How it failed for good, or how its last attempt did. */
+  /** How it failed for good, or how its last attempt did; of a step of a remote agent's that is done, why it was in vain. */
   readonly error: {
     readonly name: string;
     readonly message: string;
@@ -73,6 +75,7 @@ function ofChild({ to, skill }: Child): Pick<StepLine, "waitsFor" | "skill"> {
 
 function storedLine(step: StoredStep & { readonly at: number }, opened: Opened | undefined): StepLine {
   const { name, kind, at, ms, attempts = 1, error } = step;
+  const came = error ?? troubleIn(step);
   return {
     ...BLANK,
     ...(opened?.child && ofChild(opened.child)),
@@ -82,8 +85,21 @@ function storedLine(step: StoredStep & { readonly at: number }, opened: Opened |
     beganAt: Math.min(opened?.at ?? at, at - ms),
     endedAt: at,
     attempts,
-    error: error ?? null,
+    error: came ?? null,
   };
+}
+
+const troubled = z.object({ trouble: z.object({ code: z.string().optional(), reason: z.string() }) });
+
+/**
+ * Why an exchange with a remote agent has come to nothing: such a step is done, for its result says so and another step
+ * tries again (docs/remotes.md, "An agent that is a remote one").
+ */
+function troubleIn({ name, kind, value }: StoredStep): StepLine["error"] | undefined {
+  if (kind !== "run" || !TELLING.includes(kindOf(name) ?? "")) return undefined;
+  if (value === undefined || !("text" in value)) return undefined;
+  const { code, reason: message } = troubled.safeParse(JSON.parse(value.text || "{}")).data?.trouble ?? {};
+  return message === undefined ? undefined : { name: "RemoteTrouble", message, code };
 }
 
 interface Known {

@@ -50,6 +50,7 @@ export const LOG_FIELDS = {
   receives: "how often SQS has",
   nakMs: "after how many milliseconds it comes again",
   reason: "why it was terminated, a card withheld, or a remote agent's card or answer not had",
+  retryAt: "when it is tried again; absent where it is not",
   sqsMessageId: "the record of a batch that has failed",
   queueUrl: "the queue that cannot be measured",
   forwarded: "messages that a run of the bridge has put on the queues",

@@ -1,14 +1,15 @@
-import type { Step } from "../../agents/types.ts";
+import type { Attempt, Step } from "../../agents/types.ts";
 import type { Part } from "../../wire/index.ts";
 import type { Exchange, Outgoing, Seen, Started } from "../exchange/index.ts";
 import type { Holding } from "../hitl/mode.ts";
 import type { Front, FrontTask } from "./front.ts";
-import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, MAX_FAILED_LOOKS, MAX_SENDS } from "./limits.ts";
+import { MAX_FAILED_LOOKS, MAX_SENDS } from "./limits.ts";
 import { Listening } from "./listening.ts";
 import { STEPS } from "./names.ts";
 import type { Called } from "./open.ts";
 import { isOver, isSameQuestion, type Told } from "./told.ts";
 import { troubleOf } from "./trouble.ts";
+import { type Course, pauseMs, Troubles } from "./troubles.ts";
 
 /** The remote, or the way to it, has failed the task. Uncaught it ends ours as `internal`, in these words. */
 export class RemoteTaskError extends Error {
@@ -38,6 +39,9 @@ export class Conversation {
   readonly #front: Front;
   readonly #held: Holding;
   readonly #listening: Listening;
+  readonly #troubles: Troubles;
+  /** Why the last exchange has failed, in words of our own. */
+  #reason: string | undefined;
   #sent = 0;
   #pauses = 0;
   #failedLooks = 0;
@@ -58,6 +62,7 @@ export class Conversation {
     this.#front = of.front;
     this.#held = of.held;
     this.#listening = new Listening(of);
+    this.#troubles = new Troubles({ taskId: of.task.id, front: of.front, step: of.talk });
   }
 
   /** Whether what was given out can be read in the result itself. */
@@ -108,7 +113,10 @@ export class Conversation {
   async look(): Promise<Told> {
     const { live, trouble: before } = this.#listening.told;
     if (live !== true) await this.#pause(this.#pauses++, before?.waitMs);
-    const told = this.#take(await this.#talk.run(STEPS.look, ({ signal }) => this.#looked(signal), ONCE));
+    const tries = this.#failedLooks + 1;
+    const course = { step: STEPS.look, tries, left: MAX_FAILED_LOOKS - tries, pause: this.#pauses };
+    const look = ({ signal }: Attempt) => this.#telling(course, this.#looked(signal));
+    const told = this.#take(await this.#talk.run(STEPS.look, look, ONCE));
     const { trouble } = told;
     this.#failedLooks = trouble === undefined ? 0 : this.#failedLooks + 1;
     if (trouble !== undefined && (!trouble.again || this.#failedLooks >= MAX_FAILED_LOOKS))
@@ -143,13 +151,10 @@ export class Conversation {
         return { messageId, contextId };
       };
       await this.#talk.run(STEPS.call, call, ONCE);
-      const told = this.#take(
-        await this.#talk.run(
-          message.step,
-          ({ signal }) => this.#sentOnce(message, unsure || !own, signal),
-          ONCE,
-        ),
-      );
+      const course = { step: message.step, tries, left: MAX_SENDS - tries, pause: tries - 1 };
+      const send = ({ signal }: Attempt) =>
+        this.#telling(course, this.#sentOnce(message, unsure || !own, signal));
+      const told = this.#take(await this.#talk.run(message.step, send, ONCE));
       const { trouble } = told;
       if (trouble === undefined) {
         this.#pauses = 0;
@@ -166,8 +171,7 @@ export class Conversation {
     if (unsure) {
       const looked = await this.#exchanged(signal, (exchange) => find(exchange, signal), true);
       if ("failed" in looked) return looked.failed;
-      if (looked.value === "unknown")
-        return this.#listening.failed({ reason: this.#unknownFate(), again: false });
+      if (looked.value === "unknown") return this.#lost();
       if (looked.value !== "none") return await this.#listening.seen(looked.value);
     }
     // The stream outlives this step.
@@ -175,8 +179,10 @@ export class Conversation {
     return "failed" in sent ? sent.failed : await this.#listening.started(sent.value);
   }
 
-  #unknownFate(): string {
-    return `${this.#front.remote} may have the message, and cannot be asked whether it has: it is not sent again`;
+  #lost(): Told {
+    const reason = `${this.#front.remote} may have the message, and cannot be asked whether it has: it is not sent again`;
+    this.#reason = reason;
+    return this.#listening.failed({ reason, code: "unknown_fate", again: false });
   }
 
   async #looked(signal: AbortSignal): Promise<Told> {
@@ -202,18 +208,28 @@ export class Conversation {
       return { value };
     } catch (error) {
       signal.throwIfAborted();
-      return { failed: this.#listening.failed(troubleOf(error, { begun, unsure, now: this.#front.now() })) };
+      const trouble = troubleOf(error, { begun, unsure, now: this.#front.now() });
+      // An error's message quotes nothing of the remote; the trouble's reason may (errors.ts).
+      this.#reason = error instanceof Error ? error.message : undefined;
+      return { failed: this.#listening.failed(trouble) };
     }
   }
 
   #take(told: Told): Told {
+    this.#troubles.take(told.trouble);
     if (this.#listening.take(told)) this.#pauses = 0;
     return this.#listening.told;
   }
 
+  /** Tells of what came of an exchange, within its step. */
+  async #telling(course: Course, exchanged: Promise<Told>): Promise<Told> {
+    const told = await exchanged;
+    this.#troubles.tell(told.trouble, this.#reason, course);
+    return told;
+  }
+
   /** Waits: longer each time, and as long as is asked for. */
   async #pause(times: number, atLeastMs = 0): Promise<void> {
-    const ms = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(times, 30)) / this.#front.scale;
-    await this.#talk.sleep(STEPS.pause, Math.ceil(Math.max(ms, atLeastMs)));
+    await this.#talk.sleep(STEPS.pause, pauseMs(times, atLeastMs, this.#front.scale));
   }
 }

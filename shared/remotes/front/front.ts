@@ -1,4 +1,5 @@
 import type { Task } from "../../agents/types.ts";
+import type { LogFields } from "../../telemetry/fields.ts";
 import type { Exchange } from "../exchange/index.ts";
 import type { Terms } from "./terms.ts";
 
@@ -17,6 +18,8 @@ export interface Front {
   ask<T>(what: (exchange: Exchange) => Promise<T>): Promise<T>;
   /** On what terms a skill is asked for, as card and file have them now. */
   terms(skill: string): Promise<Terms>;
+  /** A warning in the function's log; never what the remote says. */
+  warn(message: string, fields: LogFields): void;
   /** Milliseconds since 1970. */
   now(): number;
   /** How much faster than normal the deployment lives. */

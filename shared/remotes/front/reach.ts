@@ -52,11 +52,12 @@ export class Reach {
    * @param name in the operator's file
    */
   front(name: string, trace: ExchangeTrace): Front {
-    const { now, timing } = this.#host;
+    const { now, timing, telemetry } = this.#host;
     return {
       remote: name,
       now,
       scale: timing.scale,
+      warn: (message, fields) => telemetry.warn(message, fields),
       terms: async (skill) => {
         const remote = this.#remote(name);
         return termsOf(skill, remote, await this.#facts(remote));

@@ -48,6 +48,8 @@ export interface Mark {
 export interface Trouble {
   /** For the requester: it may hold the remote's words. */
   readonly reason: string;
+  /** A `RemoteErrorCode`, or `circuit_open`, `no_credentials`, `not_begun`, `unknown_fate`; absent of older ones. */
+  readonly code?: string;
   /** Whether to try again. */
   readonly again: boolean;
   /** Of a message: whether the remote may have it all the same. */

@@ -36,12 +36,19 @@ export function troubleOf(
 ): Trouble {
   const { begun, unsure = false, now } = of;
   if (error instanceof CircuitOpenError)
-    return { reason: error.message, again: true, unsure, waitMs: Math.max(0, error.retryAt - now) };
+    return {
+      reason: error.message,
+      code: "circuit_open",
+      again: true,
+      unsure,
+      waitMs: Math.max(0, error.retryAt - now),
+    };
   if (error instanceof RemoteError) {
     const { code, status, message, retryable, retryAfterMs, says } = error;
     const told = says === undefined ? "" : `: ${words(says, MAX_SAYS)}`;
     return {
       reason: `${message}${told}`,
+      code,
       again: retryable,
       unsure: unsure || (error.sent && (UNSURE.has(code) || status === UNAVAILABLE)),
       ...(retryAfterMs !== undefined && { waitMs: retryAfterMs }),
@@ -49,5 +56,6 @@ export function troubleOf(
   }
   // What is not there, such as credentials, is told by its name: an operator must act.
   if (begun || !(error instanceof Error)) throw error;
-  return { reason: error.message, again: !/Credential/.test(error.name), unsure };
+  const again = !/Credential/.test(error.name);
+  return { reason: error.message, code: again ? "not_begun" : "no_credentials", again, unsure };
 }

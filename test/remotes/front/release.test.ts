@@ -27,6 +27,7 @@ function journal(steps: Readonly<Record<string, unknown>>): View {
 async function tell(remote: FakeRemote, view: View, age = 0) {
   const front: Front = {
     remote: "fake",
+    warn: () => {},
     ask: (what) => what(remote),
     terms: () => Promise.reject(new Error("not asked for")),
     now: () => age,

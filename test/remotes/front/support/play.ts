@@ -2,6 +2,7 @@ import { frontAgent } from "../../../../shared/remotes/front/agent.ts";
 import type { Front } from "../../../../shared/remotes/front/front.ts";
 import { release } from "../../../../shared/remotes/front/release.ts";
 import type { Terms } from "../../../../shared/remotes/front/terms.ts";
+import type { LogFields } from "../../../../shared/telemetry/fields.ts";
 import { Crashes } from "../../../../testing/crashes.ts";
 import type { Fate, Write } from "../../../../testing/process.ts";
 import { Simulation } from "../../../../testing/simulation.ts";
@@ -20,10 +21,17 @@ export async function playWith(
     /** What holds for it; nothing, unless it is given. */
     readonly terms?: Terms;
   } = {},
-): Promise<{ readonly task: TestTask; readonly simulation: Simulation }> {
+): Promise<{
+  readonly task: TestTask;
+  readonly simulation: Simulation;
+  /** What its front has written into the log. */
+  readonly warnings: readonly LogFields[];
+}> {
+  const warnings: LogFields[] = [];
   const { fate, terms = { mode: "autonomous", reviewer: "requester" }, ...request } = of;
   const front: Front = {
     remote: "fake",
+    warn: (message, fields) => void warnings.push({ ...fields, message }),
     ask: (what) => what(remote),
     terms: async () => terms,
     now: () => simulation.clock.now(),
@@ -38,5 +46,5 @@ export async function playWith(
   });
   const crashes = new Crashes();
   const { taskId } = await simulation.admit({ skill: "task", a2a: "do it", from: SENDER, ...request });
-  return { task: new TestTask({ id: taskId, from: SENDER, simulation, crashes }), simulation };
+  return { task: new TestTask({ id: taskId, from: SENDER, simulation, crashes }), simulation, warnings };
 }
