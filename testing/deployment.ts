@@ -51,7 +51,8 @@ export function deploymentOf(
     description: "",
     version: "1.0.0",
     skills: slugs.map((slug) => ({ slug, name: slug, description: "", tags: [] })),
-    policy: {},
+    // What it accepts is its own affair: the test plays its part.
+    policy: { acceptFromRuntimes: ["*"] },
     settings: {},
   });
   return parseDeployment({

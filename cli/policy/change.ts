@@ -22,6 +22,8 @@ export interface Change {
   readonly after: AgentPolicy;
   readonly changes: readonly FieldChange[];
   readonly risks: readonly Risk[];
+  /** What a person should know besides. */
+  readonly notes: readonly string[];
   /** Whether the table says already what it is to. */
   readonly isMade: boolean;
 }
@@ -56,7 +58,7 @@ export function comesTo(
   const base = known?.version ?? 0;
   const before = effectivePolicy(agent.policy, known);
   const after = effectivePolicy(agent.policy, { version: base + 1, fields });
-  checkFits(agent, after);
+  const notes = checkFits(agent, after);
   return {
     base,
     fields,
@@ -64,6 +66,7 @@ export function comesTo(
     after,
     changes: changesOf(before, after),
     risks: risksOf(before, after),
+    notes,
     isMade: isDeepStrictEqual(known?.fields ?? {}, fields),
   };
 }
@@ -104,8 +107,12 @@ export function valueText(value: unknown): string {
 }
 
 /** Shows what a change does. */
-export function tellChange(out: Output, { changes, risks }: Pick<Change, "changes" | "risks">): void {
+export function tellChange(
+  out: Output,
+  { changes, risks, notes }: Pick<Change, "changes" | "risks" | "notes">,
+): void {
   for (const { field, before, after } of changes)
     out.line(`  ${field}: ${valueText(before)} → ${valueText(after)}`);
   if (risks.length > 0) out.line(`  risks: ${risks.join(", ")}`);
+  for (const note of notes) out.note(note);
 }

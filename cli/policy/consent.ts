@@ -85,7 +85,7 @@ function tell({ agent }: OpenPolicy, out: Output, peer: string, change: Change):
     mayBeAsked: may.beAsked,
     changes: change.changes,
   });
-  tellChange(out, { changes: change.changes, risks: [] });
+  tellChange(out, { changes: change.changes, risks: [], notes: [] });
   out.line(`accepted are tasks of ${listed(after.acceptFromRuntimes)}`);
   if (!after.enabled) out.line("but the agent is not enabled: new tasks are rejected as channel_not_enabled");
   else if (may.ask === "by *") out.line(`tasks of ${peer} are accepted, for those of everybody are ("*")`);

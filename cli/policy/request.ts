@@ -133,18 +133,33 @@ export function appliedTo(
 /**
  * Looks whether an agent can have a policy.
  *
+ * @returns what a person should know of it, a line each
  * @throws CliError `usage` that names the field
  */
-export function checkFits({ skills, policy: file }: HostedAgent, after: AgentPolicy): void {
+export function checkFits(agent: HostedAgent, after: AgentPolicy): string[] {
+  const { skills, policy: file, remote } = agent;
   const known = skills.map(({ slug }) => slug);
   const isKnown = (slug: string) =>
     known.includes(slug) || (slug === "general_task" && known.includes("task"));
-  const expected = `expected a skill of the agent: ${known.join(", ")}`;
-  if (!isDeepStrictEqual(after.acceptSkills, file.acceptSkills) && !after.acceptSkills.every(isKnown))
-    throw unfit(`acceptSkills: ${expected}`);
-  if (!after.exposeSkills.every(({ id }) => known.includes(id))) throw unfit(`exposeSkills: ${expected}`);
+  const strange = {
+    acceptSkills: isDeepStrictEqual(after.acceptSkills, file.acceptSkills)
+      ? []
+      : after.acceptSkills.filter((slug) => !isKnown(slug)),
+    exposeSkills: isDeepStrictEqual(after.exposeSkills, file.exposeSkills)
+      ? []
+      : after.exposeSkills.map(({ id }) => id).filter((id) => !known.includes(id)),
+  };
+  const told = Object.entries(strange).filter(([, slugs]) => slugs.length > 0);
+  const [field] = told[0] ?? [];
+  if (remote === undefined && field !== undefined)
+    throw unfit(`${field}: expected a skill of the agent: ${known.join(", ")}`);
   if (file.delegateTargets.length === 0 && after.delegateTargets.length > 0)
     throw unfit(
       "delegateTargets: agents.yaml has none for the agent, so that events for it are not read: name one there and deploy; from then on the table may say which (docs/policy.md)",
     );
+  // The card of a remote agent comes and goes, and so do its skills: agents.yaml takes any, too (docs/remotes.md).
+  return told.map(
+    ([name, slugs]) =>
+      `${name}: agents.yaml names no skill ${slugs.join(", ")} of the agent: it counts while the card of ${remote} has it`,
+  );
 }

@@ -1,7 +1,7 @@
 import type { DeploymentConfig, HostedAgent } from "../config/deployment.ts";
 import type { AgentPolicy } from "../config/policy.ts";
 import { agentId, type ErrorCode, skillSlug, type TaskRequest } from "../wire/index.ts";
-import { exposedSkills, isOpen, meantSlug } from "./exposed.ts";
+import { exposedSkills, isOpen, isWelcome, meantSlug } from "./exposed.ts";
 import { listed, quoted } from "./listed.ts";
 
 /** What is decided about a task request: its skill and its bounds, or why not. */
@@ -77,9 +77,7 @@ export function decide(
   const agent = skills === undefined ? hosted : { ...hosted, skills };
   if (!policy.enabled) return refuse("channel_not_enabled", `${to} takes no tasks`);
 
-  const welcome = policy.acceptFromRuntimes;
-  if (!welcome.includes("*") && !welcome.includes(from))
-    return refuse("sender_not_allowed", `sender ${from} is not accepted`);
+  if (!isWelcome(policy, from)) return refuse("sender_not_allowed", `sender ${from} is not accepted`);
 
   const slug = skillSlug(request.skillId);
   if (slug === null)

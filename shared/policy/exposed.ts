@@ -24,6 +24,14 @@ export function isOpen(
   return acceptSkills.length === 0 || acceptSkills.some((of) => meantSlug(agent, of) === slug);
 }
 
+/** Whether an agent takes tasks of a peer (docs/policy.md, `acceptFromRuntimes`). */
+export function isWelcome(
+  { acceptFromRuntimes }: Pick<AgentPolicy, "acceptFromRuntimes">,
+  from: string,
+): boolean {
+  return acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(from);
+}
+
 /** Whether an agent has a card: it is to be found, and takes tasks. */
 export function isShown({ enabled, discoverable }: Pick<AgentPolicy, "enabled" | "discoverable">): boolean {
   return enabled && discoverable;

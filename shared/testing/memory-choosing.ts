@@ -2,6 +2,7 @@ import type { PeersKnown } from "../cards/peers.ts";
 import type { DeploymentConfig } from "../config/deployment.ts";
 import { Choosing } from "../policy/choosing/choosing.ts";
 import type { Telemetry } from "../telemetry/index.ts";
+import { filePolicies } from "./file-policies.ts";
 import { memoryItems } from "./memory-items.ts";
 
 const NOBODY: PeersKnown = { peers: [], amiss: [], lookedAt: 0 };
@@ -23,6 +24,7 @@ export function memoryChoosing(of: {
       refusals: memoryItems(),
     },
     peers: async () => peers(),
+    policies: filePolicies(deployment),
     now,
     scale: 1,
     telemetry,

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { CliError, EXIT } from "../../cli/errors.ts";
 import { appliedTo, checkFits, readRequest } from "../../cli/policy/request.ts";
 import { defineAgent, skill } from "../../shared/agents/index.ts";
-import { effectivePolicy } from "../../shared/policy/runtime-policy.ts";
+import { effectivePolicy, type PolicyFields } from "../../shared/policy/runtime-policy.ts";
 import { deploymentOf } from "../support/world.ts";
 
 const task = skill({ name: "Task", description: "", input: z.unknown(), run: () => "" });
@@ -54,6 +54,22 @@ for (const [what, set, error] of [
   ["a target where the file has none", ["delegateTargets=[{runtimeAgentId: a}]"], /agents\.yaml has none/],
 ] as const)
   test(`an error: ${what}`, () => assert.match(String(changed(set)), error));
+
+test("of a remote agent any skill is taken, with a word on those that its card alone may have", () => {
+  const remote = { ...support, remote: "auditor" };
+  const fitting = (fields: PolicyFields) =>
+    checkFits(remote, effectivePolicy(remote.policy, { version: 1, fields }));
+  assert.deepEqual(fitting({ acceptSkills: ["task", "general_task"], exposeSkills: [{ id: "task" }] }), []);
+  assert.deepEqual(fitting({ acceptSkills: ["task", "vet"], exposeSkills: [{ id: "near" }] }), [
+    "acceptSkills: agents.yaml names no skill vet of the agent: it counts while the card of auditor has it",
+    "exposeSkills: agents.yaml names no skill near of the agent: it counts while the card of auditor has it",
+  ]);
+  assert.match(
+    String(changed(["acceptSkills=['a b']"])),
+    /^acceptSkills\[0\]: /,
+    "but no text that is no slug",
+  );
+});
 
 test("a file that is not there, or is none", () => {
   assert.match(String(changed([], [], "/nowhere.yaml")), /^--file \/nowhere\.yaml: there is no such file/);

@@ -20,10 +20,13 @@ export type Hosted = Pick<HostedAgent, "id" | "runtime" | "channelRef" | "displa
   readonly remote?: string | undefined;
 };
 
+/** How an agent is, whoever asks. */
+type Health = Omit<Facts, "allowed" | "refuses">;
+
 /** Who is asked: what it is known by, how it is, and how a skill of it is addressed. */
 interface Candidate {
   readonly declared: Declared;
-  readonly facts: Omit<Facts, "allowed">;
+  readonly facts: Health;
   readonly addressOf: (skill: string) => Address;
 }
 
@@ -31,7 +34,7 @@ interface Candidate {
 export interface Candidates {
   readonly registry: Registry;
   /** How an agent is, whoever asks. */
-  factsOf(agent: string): Omit<Facts, "allowed">;
+  factsOf(agent: string): Health;
   /** Where a task for a skill goes at an agent of the registry. */
   addressOf(agent: string, skill: string): Address | undefined;
 }
@@ -107,8 +110,10 @@ function cardSkills(remote: Peer | undefined): string[] {
 }
 
 /** Over HTTP an agent is there until it is known not to be: what the file says of it counts at once. */
-function healthOf({ health, status }: Peer): Omit<Facts, "allowed"> {
-  return { healthy: health?.reachable !== false, stale: status.state === "stale" };
+function healthOf({ health, status, failing }: Peer): Health {
+  // One that answers all that it is asked with an error is reachable, and yet not there.
+  const isStrange = status.state === "unseen" && failing !== undefined;
+  return { healthy: health?.reachable !== false && !isStrange, stale: status.state === "stale" };
 }
 
 /** A peer on NATS, by its card; one that does not say where its tasks go cannot be asked. */

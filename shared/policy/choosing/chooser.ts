@@ -39,7 +39,7 @@ export interface Request extends Wanted {
 }
 
 /** What others know of an agent. */
-export type Facts = Pick<Standing, "allowed" | "healthy" | "stale">;
+export type Facts = Pick<Standing, "allowed" | "refuses" | "healthy" | "stale">;
 
 export interface ChooserOptions {
   readonly registry: () => Promise<Registry>;

@@ -3,6 +3,7 @@ import type { DeploymentConfig } from "../../config/deployment.ts";
 import type { AgentPolicy } from "../../config/policy.ts";
 import { errorFields, type Telemetry } from "../../telemetry/index.ts";
 import { mayDelegate, skillKey } from "../delegation.ts";
+import { type Doors, refusing } from "./acceptance.ts";
 import { Breaker } from "./breaker.ts";
 import { type Candidates, candidatesOf, GENERAL_SKILL, type Hosted } from "./candidates.ts";
 import type { Chosen, PassedOver, Refusal } from "./choose.ts";
@@ -27,6 +28,8 @@ export interface ChoosingOptions {
   readonly stores: ChoosingStores;
   /** What is known of peers, of a few seconds ago at the earliest. */
   readonly peers: () => Promise<PeersKnown>;
+  /** The policies in force of our agents, of a few seconds ago at the earliest. */
+  readonly policies: Doors;
   readonly now: () => number;
   /** How much faster than normal the deployment lives. */
   readonly scale: number;
@@ -126,6 +129,18 @@ export class Choosing {
     return candidatesOf({ deployment, asking, known: await peers() });
   }
 
+  /** Who of ours is not drawn, for it would say no. Who is named says so itself: what it answers tells more. */
+  async #refusing(handing: Handing, candidates: Candidates, agents: ReadonlySet<string>) {
+    const { deployment, policies } = this.#of;
+    const concerned =
+      handing.to === undefined ? deployment.agents.filter((of) => agents.has(of.runtime)) : [];
+    const errands = concerned.flatMap((agent) => {
+      const address = addressAt(candidates, agent.runtime, handing);
+      return address === undefined ? [] : [{ agent, skill: address.skill }];
+    });
+    return await refusing(policies, handing.runtime, errands);
+  }
+
   #chooser(handing: Handing, candidates: Candidates): Chooser {
     const { targets, random } = handing;
     const remotes = new Map(
@@ -135,10 +150,13 @@ export class Choosing {
     );
     return new Chooser({
       registry: async () => candidates.registry,
-      facts: async () => (agent) => {
-        const address = addressAt(candidates, agent, handing);
-        const allowed = address !== undefined && mayDelegate(targets, { to: agent, ...address });
-        return { ...candidates.factsOf(agent), allowed };
+      facts: async (agents) => {
+        const refuse = await this.#refusing(handing, candidates, agents);
+        return (agent) => {
+          const address = addressAt(candidates, agent, handing);
+          const allowed = address !== undefined && mayDelegate(targets, { to: agent, ...address });
+          return { ...candidates.factsOf(agent), allowed, refuses: refuse.has(agent) };
+        };
       },
       outcomes: this.#outcomes,
       // Calls go through circuits only where there is a connection that may fail: to agents over HTTP.

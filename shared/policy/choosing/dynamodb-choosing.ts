@@ -4,6 +4,7 @@ import type { DeploymentConfig } from "../../config/deployment.ts";
 import type { Timing } from "../../config/timing.ts";
 import type { TableAccess } from "../../tasks/dynamodb-transaction.ts";
 import type { Telemetry } from "../../telemetry/index.ts";
+import type { Policies } from "../runtime-policy.ts";
 import { Choosing } from "./choosing.ts";
 import { circuit } from "./circuit.ts";
 import { cooling } from "./cooldown.ts";
@@ -15,11 +16,12 @@ import { outcomes } from "./outcomes.ts";
 export function dynamoChoosing(of: {
   readonly access: Pick<TableAccess, "client" | "table">;
   readonly deployment: DeploymentConfig;
+  readonly policies: Policies;
   readonly timing: Timing;
   readonly telemetry: Telemetry;
   readonly now: () => number;
 }): Choosing {
-  const { access, deployment, timing, telemetry, now } = of;
+  const { access, deployment, policies, timing, telemetry, now } = of;
   const store = dynamoPeers(access);
   return new Choosing({
     deployment,
@@ -30,6 +32,7 @@ export function dynamoChoosing(of: {
       refusals: dynamoItems(access, "refusals", refusals),
     },
     peers: recently(() => peersKnown(store, deployment.remotes ?? [], now()), now, timing.pauseKnownMs),
+    policies,
     now,
     scale: timing.scale,
     telemetry,

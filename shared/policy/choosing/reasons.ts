@@ -46,6 +46,12 @@ export const REASONS = {
     meaning: "the policy of the agent that asks does not name it for this skill",
     remedy: "add it to the `delegateTargets` of whoever asks, if it should be asked",
   },
+  not_accepted: {
+    of: "agent",
+    meaning: "its own policy takes no such task: it is turned off, or accepts neither who asks nor the skill",
+    remedy:
+      "add whoever asks to its `acceptFromRuntimes`, and the skill to its `acceptSkills`, if it should be asked",
+  },
   circuit_open: {
     of: "either",
     meaning: "it has failed five times in a row, and is left alone for a minute, then tried by one request",

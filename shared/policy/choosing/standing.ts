@@ -6,6 +6,8 @@ export interface Standing {
   readonly allowed: boolean;
   /** Until when nobody may call it, in milliseconds since 1970; absent when it may be called. */
   readonly openUntil?: number | undefined;
+  /** Whether it is one of ours whose own policy refuses the task; not said while nobody has looked. */
+  readonly refuses?: boolean | undefined;
   readonly healthy: boolean;
   /** Whether nothing was heard of it for too long. */
   readonly stale: boolean;
@@ -28,5 +30,6 @@ export function doubtful({ healthy, stale }: Standing): ("unhealthy" | "stale")[
 
 /** All for which an agent is passed over when others have the skill as well. */
 export function unfit(standing: Standing): PassingReason[] {
-  return [...forbidden(standing), ...doubtful(standing)];
+  const refuses: PassingReason[] = standing.refuses === true ? ["not_accepted"] : [];
+  return [...forbidden(standing), ...refuses, ...doubtful(standing)];
 }

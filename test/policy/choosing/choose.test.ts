@@ -35,6 +35,7 @@ const registry = fc
 const standing: fc.Arbitrary<Standing> = fc.record(
   {
     allowed: fc.boolean(),
+    refuses: fc.boolean(),
     healthy: fc.boolean(),
     stale: fc.boolean(),
     weight: fc.constantFrom(0, 0.25, 1),
@@ -98,10 +99,10 @@ describe("whatever is asked of whomever", () => {
         assert.equal(new Set(namesOf(choice)).size, namesOf(choice).length);
         for (const { agent, why, despite } of chosenOf(choice)) {
           assert.ok(agents.agents.has(agent));
-          const { allowed, openUntil, healthy, stale } = stand(agent);
+          const { allowed, openUntil, healthy, stale, refuses } = stand(agent);
           assert.ok(allowed && openUntil === undefined);
           if (why === "target") assert.equal(despite.length, Number(!healthy) + Number(stale));
-          else assert.ok(healthy && !stale);
+          else assert.ok(healthy && !stale && refuses !== true);
           if (why === "default") assert.equal(agent, agents.fallback);
           else if (of.skill !== undefined)
             assert.ok(
@@ -133,8 +134,9 @@ describe("whatever is asked of whomever", () => {
         const choice = choose({ skill: of }, agents, stand, chance);
         const priority = (agent: string) => agents.agents.get(agent)?.skills?.get(key(of)) ?? 0;
         const fit = [...agents.agents.keys()].filter((agent) => {
-          const { allowed, openUntil, healthy, stale } = stand(agent);
-          return has(agents, agent, of) && allowed && openUntil === undefined && healthy && !stale;
+          const { allowed, openUntil, healthy, stale, refuses } = stand(agent);
+          const isFit = allowed && openUntil === undefined && healthy && !stale && refuses !== true;
+          return has(agents, agent, of) && isFit;
         });
         const [one] = chosenOf(choice);
         if (fit.length === 0) return assert.ok(one === undefined || one.why === "default");

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Peer, PeersKnown } from "../../../shared/cards/peers.ts";
+import type { AgentPolicy } from "../../../shared/config/policy.ts";
 import { Breaker } from "../../../shared/policy/choosing/breaker.ts";
 import type { Hosted } from "../../../shared/policy/choosing/candidates.ts";
 import { Choosing, type Handing } from "../../../shared/policy/choosing/choosing.ts";
 import { type Circuit, circuitRules } from "../../../shared/policy/choosing/circuit.ts";
 import type { ItemStore } from "../../../shared/policy/choosing/items.ts";
+import { runtimePolicy } from "../../../shared/policy/runtime-policy.ts";
 import { memoryItems } from "../../../shared/testing/memory-items.ts";
 
 const NOW = 1_900_000_000_000;
@@ -45,7 +47,16 @@ const remote = (id: string, skills: readonly string[], over: Partial<Peer> = {})
   ...over,
 });
 
-function start(agents: readonly Hosted[], peers: readonly Peer[] = [], fallback?: string) {
+/** What an agent's policy in force says of whom it takes tasks; everybody's, unless a test says otherwise. */
+type Door = Partial<Pick<AgentPolicy, "enabled" | "acceptFromRuntimes" | "acceptSkills">> | Error;
+const OPEN = { enabled: true, acceptFromRuntimes: ["*"], acceptSkills: [] };
+
+function start(
+  agents: readonly Hosted[],
+  peers: readonly Peer[] = [],
+  fallback?: string,
+  doors: Readonly<Record<string, Door>> = {},
+) {
   const asked: string[] = [];
   /** Notes each request. */
   const counted = <T>(kind: string, items: ItemStore<T>): ItemStore<T> => ({
@@ -76,6 +87,14 @@ function start(agents: readonly Hosted[], peers: readonly Peer[] = [], fallback?
     peers: async () => {
       asked.push("peers");
       return known;
+    },
+    policies: {
+      of: async (runtime) => {
+        asked.push(`policy of ${runtime}`);
+        const door = doors[runtime] ?? {};
+        if (door instanceof Error) throw door;
+        return { ...OPEN, ...door };
+      },
     },
     now: () => NOW,
     scale: 1,
@@ -113,7 +132,11 @@ test("what a choice asks the table for: nothing of an agent of ours that is name
       ["circuits read"],
     ],
     [{ to: "Lobby", skill: "scan" }, "target ann lobby/scan", ["peers"]],
-    [{ skill: "scan" }, "skill acme-audit audit/scan", ["circuits read", "outcomes read", "peers"]],
+    [
+      { skill: "scan" },
+      "skill acme-audit audit/scan",
+      ["circuits read", "outcomes read", "peers", "policy of acme-audit", "policy of acme-cat"],
+    ],
     [
       { to: "ann", channelRef: "lobby", skill: "rest" },
       "target ann lobby/rest",
@@ -168,6 +191,53 @@ test("an agent over HTTP has the skills of the file before those of its card, an
   assert.match(await stale.choose({ skill: "scan" }), /"acme-audit" is stale/);
   const unseen = start(agents, [remote("auditor", [], { status: { state: "unseen" } })]);
   assert.equal(await unseen.choose({ skill: "scan" }), "skill acme-audit audit/scan");
+});
+
+test("an agent over HTTP whose card was never read, and is looked for in vain, is passed over", async () => {
+  const agents = [hosted("boss"), hosted("audit", [SCAN], { remote: "auditor" })];
+  const health = { at: NOW, reachable: true, latencyMs: 1 };
+  const failing = { failures: 1, failingSince: NOW, reason: "404" };
+  const lost = start(agents, [remote("auditor", [], { status: { state: "unseen" }, health, failing })]);
+  assert.match(await lost.choose({ skill: "scan" }), /"acme-audit" is unhealthy/);
+  assert.equal(await lost.choose({ to: "audit", skill: "scan" }), "target acme-audit audit/scan");
+  const known = start(agents, [remote("auditor", [], { status: { state: "live" }, health, failing })]);
+  assert.equal(await known.choose({ skill: "scan" }), "skill acme-audit audit/scan");
+});
+
+test("one of ours that would refuse the task is not drawn, and who names it asks it all the same", async () => {
+  const later = runtimePolicy().safeParse({ version: 1, fields: { enabled: "on weekdays" } }).error;
+  assert.ok(later !== undefined);
+  const doors: [Door, taken: boolean][] = [
+    [{ acceptFromRuntimes: ["acme-cli"] }, false],
+    [{ acceptFromRuntimes: [] }, false],
+    [{ acceptFromRuntimes: ["acme-cli", "acme-boss"] }, true],
+    [{ acceptSkills: ["task"] }, false],
+    [{ acceptSkills: ["scan"] }, true],
+    [{ enabled: false }, false],
+    [later, false],
+  ];
+  for (const [door, taken] of doors) {
+    const { choose } = start([hosted("boss"), hosted("ann"), hosted("bob")], [], undefined, {
+      "acme-ann": door,
+      "acme-bob": { acceptFromRuntimes: [] },
+    });
+    const made = await choose({ skill: "scan" });
+    if (taken) assert.equal(made, "skill acme-ann ann/scan");
+    else assert.match(made, /^no_candidate: .*"acme-ann" is not_accepted, "acme-bob" is not_accepted/);
+    assert.equal(await choose({ to: "ann", skill: "scan" }), "target acme-ann ann/scan");
+  }
+  const away = start([hosted("boss"), hosted("ann")], [], undefined, {
+    "acme-ann": new Error("the table is away"),
+  });
+  await assert.rejects(away.choose({ skill: "scan" }), /the table is away/);
+});
+
+test("a default that would refuse its general skill is not asked", async () => {
+  const agents = [hosted("boss"), hosted("dan", [TASK])];
+  const closed = start(agents, [], "dan", { "acme-dan": { acceptFromRuntimes: ["acme-cli"] } });
+  assert.match(await closed.choose({ skill: "paint" }), /^no_candidate: .*"acme-dan" is not_accepted/);
+  const general = start(agents, [], "dan", { "acme-dan": { acceptSkills: ["general_task"] } });
+  assert.equal(await general.choose({ skill: "paint" }), "default acme-dan dan/task");
 });
 
 test("a peer is asked where its skill is, and not at all when it says nowhere, is stale, or speaks otherwise", async () => {
