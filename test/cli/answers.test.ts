@@ -176,7 +176,7 @@ test("of what only the operator may approve each verb advises the operator's com
     await say(acceptedEvent(task, now()));
     await say(status(task, 2, AUTH, "Go?", data));
   };
-  const { stdout } = await sluice("ask", "gate", "x", "--from", "peer", "--timeout", "1");
+  const { stdout } = await sluice("ask", "gate", "x", "--from", "peer", "--timeout", "5");
   const advice = /^the operator must decide: \.\/sluice approve (task_\w+), or add --deny REASON$/m;
   const task = advice.exec(stdout)?.[1] ?? "";
   assert.notEqual(task, "", stdout);
