@@ -4,7 +4,7 @@ import { CliError, EXIT } from "./errors.ts";
 import type { TaskView } from "./fold.ts";
 import type { Common } from "./options.ts";
 import type { Output } from "./output.ts";
-import { endText, eventLine, stateName, waitText } from "./render.ts";
+import { endText, eventLine, stateName, viewWaitText, waitText } from "./render.ts";
 import { inSession } from "./session.ts";
 import { awaitEvent, type Following } from "./task.ts";
 
@@ -98,7 +98,7 @@ function refuseIfNotAsked(view: TaskView, { kind }: Answering, out: Pick<Output,
   if (isTerminal(state)) throw new CliError(EXIT.failed, `task ${task} is over already: ${stateName(state)}`);
   if (!isQuestion(view))
     throw new CliError(EXIT.failed, `task ${task} asks nothing now: ${stateName(state)}`);
-  throw new CliError(EXIT.failed, `task ${task}: ${waitText({ state, taskKey: task, to: view.delegator })}`);
+  throw new CliError(EXIT.failed, `task ${task}: ${viewWaitText(view)}`);
 }
 
 /** Whether the answer was taken. A denial has no event of its own: what it leads to tells. */

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import * as z from "zod";
-import type { TaskEvent } from "../shared/wire/index.ts";
+import { asksOperator, type TaskEvent } from "../shared/wire/index.ts";
 import { isQuestion } from "./control.ts";
 import { confirmed, planDelegation, usedToken } from "./delegation/confirm.ts";
 import { Dialogue } from "./dialogue.ts";
@@ -121,7 +121,8 @@ async function follow(
   };
   const showQuestion = (event: TaskEvent) => {
     out.line(questionText(event, c));
-    if (dialogue !== undefined) return dialogue.put(event);
+    // Whoever sits here as the task's sender cannot answer for the operator.
+    if (dialogue !== undefined && !asksOperator(event)) return dialogue.put(event);
     out.line(waitText(event));
     out.waitingFor(waitText(event));
   };

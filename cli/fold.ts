@@ -1,4 +1,10 @@
-import { type ArtifactRef, isTerminal, type TaskState, taskIdOf } from "../shared/wire/index.ts";
+import {
+  type ArtifactRef,
+  asksOperator,
+  isTerminal,
+  type TaskState,
+  taskIdOf,
+} from "../shared/wire/index.ts";
 import type { Seen } from "./events.ts";
 
 /** A task as its events tell it. */
@@ -12,6 +18,8 @@ export interface TaskView {
   readonly revision: number;
   /** The last text: progress, a question, or the result. */
   readonly content: string;
+  /** While it asks for what only the operator may approve. */
+  readonly by?: "operator";
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly artifacts: readonly ArtifactRef[];
   readonly updatedAt: Date;
@@ -28,7 +36,7 @@ export function foldTask(seen: readonly Seen[]): TaskView | null {
 }
 
 function applyEvent(view: TaskView | null, { event, at }: Seen): TaskView {
-  const base = view ?? {
+  const base: TaskView = view ?? {
     task: event.kind === "rejected" ? taskIdOf(event.to, event.from, event.messageId) : event.taskKey,
     executor: event.from,
     delegator: event.to,
@@ -48,8 +56,13 @@ function applyEvent(view: TaskView | null, { event, at }: Seen): TaskView {
   ]);
   const ended = view !== null && isTerminal(view.state);
   if (ended || (event.revision <= base.revision && !isTerminal(event.state))) return { ...base, artifacts };
+  const { by, ...rest } = base;
+  // An artifact tells the task's state, but not whom it asks.
+  const isAsked =
+    event.kind === "artifact" ? by !== undefined && event.state === base.state : asksOperator(event);
   return {
-    ...base,
+    ...rest,
+    ...(isAsked && { by: "operator" as const }),
     artifacts,
     state: event.state,
     revision: Math.max(base.revision, event.revision),

@@ -1,4 +1,11 @@
-import { type ArtifactRef, isTerminal, type TaskEvent, type TaskState } from "../shared/wire/index.ts";
+import {
+  type ArtifactRef,
+  asksOperator,
+  isTerminal,
+  type TaskEvent,
+  type TaskState,
+} from "../shared/wire/index.ts";
+import type { TaskView } from "./fold.ts";
 import { withPlace } from "./repeat.ts";
 import { type Colours, clean, cleanLine, sizeText } from "./text.ts";
 
@@ -70,14 +77,29 @@ export function questionText(event: TaskEvent, c: Colours): string {
   return text === cleanLine(event.content) ? eventLine(event, c) : `${stateText(event.state, c)}\n${text}`;
 }
 
-/** Who must answer what a task asks, and how; empty when it asks nothing. */
-export function waitText({ state, taskKey, to }: Pick<TaskEvent, "state" | "taskKey" | "to">): string {
+/**
+ * Who must answer what a task asks, and how; empty when it asks nothing.
+ *
+ * @param byOperator whether the operator must, where it is known from elsewhere than the event's data
+ */
+export function waitText(
+  asks: Pick<TaskEvent, "state" | "taskKey" | "to" | "data">,
+  byOperator = asksOperator(asks),
+): string {
+  const { state, taskKey, to } = asks;
   const [task, who] = [cleanLine(taskKey), cleanLine(to)];
   if (state === "TASK_STATE_INPUT_REQUIRED")
     return `${who} must answer: ${withPlace(`./sluice reply ${task} TEXT`)}`;
+  if (state === "TASK_STATE_AUTH_REQUIRED" && byOperator)
+    return `the operator must decide: ${withPlace(`./sluice approve ${task}`)}, or add --deny REASON`;
   if (state === "TASK_STATE_AUTH_REQUIRED")
     return `${who} must decide: ${withPlace(`./sluice authorize ${task}`)}, or add --deny REASON`;
   return "";
+}
+
+/** The same of a task as its events tell it. */
+export function viewWaitText({ state, task, delegator, by }: TaskView): string {
+  return waitText({ state, taskKey: task, to: delegator }, by === "operator");
 }
 
 /** An error on one line. Many executors repeat the code in the message; it is shown once. */

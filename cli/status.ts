@@ -15,7 +15,7 @@ import {
   labelWidth,
   stateName,
   stateText,
-  waitText,
+  viewWaitText,
 } from "./render.ts";
 import { resolveTask } from "./resolve.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
@@ -93,7 +93,7 @@ function rowOf(task: TaskView | Unanswered): string[] {
 }
 
 function waitOf(task: TaskView | Unanswered): string {
-  return "state" in task ? waitText({ state: task.state, taskKey: task.task, to: task.delegator }) : "";
+  return "state" in task ? viewWaitText(task) : "";
 }
 
 function lastWord({ error, content }: TaskView): string {

@@ -10,7 +10,7 @@ import { errorText, questionText, stateText, waitText } from "./render.ts";
 import { currentHome } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine, durationText, localTime } from "./text.ts";
-import { isEnded, type StepLine, timelineOf } from "./timeline.ts";
+import { isEnded, type StepLine, timelineOf, whoAnswers } from "./timeline.ts";
 
 /** A text that is longer is a mistake, or means harm. */
 const MAX_ERROR = 4_000;
@@ -111,7 +111,9 @@ function describe(
       : table(["BEGAN", "STEP", "KIND", "STATE", "ATTEMPTS", "TOOK", "ERROR"], lines.map(rowOf), width)),
     ...wholeErrors(lines, width).map((line) => c.red(line)),
     ...(end === undefined ? [] : ["", c.red(errorText(end))]),
-    ...(asked === undefined ? [] : ["", questionText(asked, c), c.yellow(waitText(asked))]),
+    ...(asked === undefined
+      ? []
+      : ["", questionText(asked, c), c.yellow(waitText(asked, record.view.question?.by === "operator"))]),
   ];
 }
 
@@ -223,7 +225,7 @@ function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent
             step: view.question.name,
             kind: view.question.kind,
             prompt: asked?.content ?? null,
-            mustAnswer: head.from,
+            mustAnswer: whoAnswers(record),
             until: iso(view.question.until),
           },
     steps: lines.map(({ beganAt, endedAt, until, ...line }) => ({

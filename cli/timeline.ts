@@ -22,7 +22,7 @@ export interface StepLine {
   readonly attempts: number;
   /** When its waiting is over at the latest. */
   readonly until: number | null;
-  /** The runtime that must answer or work; of a delegation also afterwards. */
+  /** The runtime, or `the operator`, that must answer or work; of a delegation also afterwards. */
   readonly waitsFor: string | null;
   /** For a delegation the skill that was asked for. */
   readonly skill: string | null;
@@ -128,10 +128,15 @@ function openLine(record: TaskRecord, step: Waiting, { now, opened, outcomes }: 
   const asks = kind === "ask" || kind === "approve";
   if (isEnded(record) || (asks && view.question?.name !== name))
     return { ...line, state: "dropped", until: null };
-  if (asks) return { ...line, state: "asked", waitsFor: head.from };
+  if (asks) return { ...line, state: "asked", waitsFor: whoAnswers(record) };
   if (kind === "run" && head.waiting !== true && (until ?? 0) <= now)
     return { ...line, state: "running", until: null, attempts: line.attempts + 1 };
   return line;
+}
+
+/** Who must answer the open question: the task's sender, or `the operator`, which is no runtime's id. */
+export function whoAnswers({ head, view }: Pick<TaskRecord, "head" | "view">): string {
+  return view.question?.by === "operator" ? "the operator" : head.from;
 }
 
 function over(line: StepLine, { at, error }: StepOutcome): StepLine {

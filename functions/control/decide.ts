@@ -1,7 +1,7 @@
 import { errorMessage } from "../../shared/events/drafts.ts";
 import { fold, stateOf, type View, type Waiting } from "../../shared/tasks/fold.ts";
 import type { Entry, OpenedStep } from "../../shared/tasks/items.ts";
-import type { Control, ErrorCode, TaskState } from "../../shared/wire/index.ts";
+import { ASKS_OPERATOR, type Control, type ErrorCode, type TaskState } from "../../shared/wire/index.ts";
 import * as z from "../../shared/zod.ts";
 
 /** The largest reply as JSON, in bytes (docs/wire.md §10). */
@@ -16,6 +16,8 @@ export interface Change {
     readonly content?: string;
     /** Whether the prompt of the open question follows the content. */
     readonly prompt?: boolean;
+    /** For programs: whom an open question asks. */
+    readonly data?: typeof ASKS_OPERATOR;
     readonly error?: { readonly code: ErrorCode; readonly message: string };
   };
   readonly answer?: {
@@ -71,7 +73,10 @@ export function decide(entries: readonly Entry[], asked: Control): Decision {
     case "cancel":
       return cancelled(asked);
     case "status":
-      return { kind: "put", event: { state: stateOf(view), prompt: view.question !== undefined } };
+      return {
+        kind: "put",
+        event: { state: stateOf(view), prompt: view.question !== undefined, ...whomAsks(view.question) },
+      };
     case "input_reply":
     case "auth_reply":
       return reply(view, asked, (entries.at(-1)?.revision ?? 1) + 1);
@@ -131,12 +136,16 @@ function approval(question: Waiting, { a2a, reason }: Control, next: number): De
   };
 }
 
+function whomAsks(question: Pick<Waiting, "by"> | undefined) {
+  return question?.by === "operator" ? { data: ASKS_OPERATOR } : {};
+}
+
 /** The question stays open, but only who has seen why it was asked again can answer it. */
 function askAgain({ since: _, ...question }: Waiting, content: string, next: number): Change {
   const state = question.kind === "approve" ? "TASK_STATE_AUTH_REQUIRED" : "TASK_STATE_INPUT_REQUIRED";
   return {
     kind: "put",
-    event: { state, content, prompt: true },
+    event: { state, content, prompt: true, ...whomAsks(question) },
     opens: [{ ...question, asked: next }],
   };
 }

@@ -74,7 +74,7 @@ export interface HttpFacts {
   readonly path: string;
   readonly etag?: string | undefined;
   readonly card: RemoteCard;
-  /** What of the card was left out. */
+  /** What of the card is not as expected, and what that counts as. */
   readonly notes: readonly string[];
   readonly signature: SignatureFacts;
   /** Milliseconds since 1970. */

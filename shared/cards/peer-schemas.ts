@@ -1,5 +1,5 @@
 import type { RemoteCard } from "../remotes/card.ts";
-import type { HitlEntry } from "../remotes/extensions.ts";
+import { BY_SKILL, type HitlEntry } from "../remotes/extensions.ts";
 import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
 import * as z from "../zod.ts";
 import {
@@ -71,6 +71,7 @@ const card = (): z.ZodMiniType<RemoteCard> =>
           note: note(),
         }),
       ),
+      unread: z.optional(z.array(z.enum(BY_SKILL))),
       cost: z.boolean(),
       confidence: z.boolean(),
       toolCall: z.boolean(),

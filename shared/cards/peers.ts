@@ -45,7 +45,7 @@ export interface Peer {
   /** On NATS: its extended card, and until when its record holds. */
   readonly extended?: ExtendedFacts;
   readonly expiresAt?: number;
-  /** What of its card was left out. */
+  /** What of its card is not as expected, and what that counts as. */
   readonly notes: readonly string[];
 }
 

@@ -86,13 +86,14 @@ export async function refreshRemote(
       : { id: remote.name, failures: 0 };
   const nothing = { name: remote.name, version, added: [], removed: [] };
   const { force = false, now } = options;
-  if (!force && stored !== undefined && before.failures === 0 && now() < (before.freshUntil ?? 0))
+  const current = readAsNow(stored);
+  if (!force && current !== undefined && before.failures === 0 && now() < (before.freshUntil ?? 0))
     return { ...nothing, outcome: "fresh", standing: before };
 
   const { url, headers } = remote;
   const { send, signal, timeoutMs } = options;
   const fetched = await fetchCard({
-    ...{ url, headers, send, now, known: stored },
+    ...{ url, headers, send, now, known: current },
     ...(signal && { signal }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   });
@@ -132,6 +133,11 @@ export async function refreshRemote(
     return { ...nothing, outcome: "unchanged", standing };
   const { toAdd, toRemove } = reconcileSkills(card.skills, stored?.card.skills ?? [], remote.skills);
   return { ...nothing, outcome: "updated", facts, standing, added: toAdd, removed: toRemove };
+}
+
+/** Undefined of what was stored before `unread` was looked at: it may be too lenient, and so is read anew at once. */
+function readAsNow(stored: HttpFacts | undefined): HttpFacts | undefined {
+  return stored?.card.extensions.unread === undefined ? undefined : stored;
 }
 
 type Taken = Exclude<CardFetch, { kind: "failed" }>;

@@ -1,5 +1,6 @@
 /** The wire as Sluice speaks it: schemas and pure functions, no I/O (docs/wire.md). */
 export { type ArtifactRef, artifactRef, readableArtifactRef, safeName } from "./artifacts.ts";
+export { ASKS_OPERATOR, asksOperator } from "./asking.ts";
 export { type Control, controlMessage, readControl } from "./control.ts";
 export {
   BINDING,

@@ -36,8 +36,8 @@ beforeEach(() => {
 
 const sluice = (...args: string[]) => run([...args, "--nats", stage.nats.url], { cwd });
 
-const status = (task: TaskRef, revision: number, state: TaskState, content: string) =>
-  statusEvent(task, { revision, state, content }, now());
+const status = (task: TaskRef, revision: number, state: TaskState, content: string, data?: unknown) =>
+  statusEvent(task, { revision, state, content, ...(data !== undefined && { data }) }, now());
 const INPUT = "TASK_STATE_INPUT_REQUIRED";
 const AUTH = "TASK_STATE_AUTH_REQUIRED";
 
@@ -168,6 +168,28 @@ test("authorize approves, and --deny denies", async () => {
 
   // Approved, and denied all the same: somebody was faster.
   assert.equal((await sluice("authorize", await asked(AUTH))).code, 1);
+});
+
+test("of what only the operator may approve each verb advises the operator's command", async () => {
+  const data = { by: "operator" };
+  stage.script = async ({ task }, say) => {
+    await say(acceptedEvent(task, now()));
+    await say(status(task, 2, AUTH, "Go?", data));
+  };
+  const { stdout } = await sluice("ask", "gate", "x", "--from", "peer", "--timeout", "5");
+  const advice = /^the operator must decide: \.\/sluice approve (task_\w+), or add --deny REASON$/m;
+  const task = advice.exec(stdout)?.[1] ?? "";
+  assert.notEqual(task, "", stdout);
+  for (const shown of [await sluice("status", task), await sluice("status", "--from", "peer")])
+    assert.match(shown.stdout, advice);
+  assert.match((await sluice("status", task, "--json")).stdout, /"by":"operator"/);
+  answering((of, { revision }) => [
+    status(of, revision, AUTH, "only the operator may approve this\n\nGo?", data),
+  ]);
+  const tried = await sluice("authorize", task);
+  assert.equal(tried.code, 1);
+  assert.match(tried.stdout, advice);
+  assert.doesNotMatch(tried.stdout + stdout, /authorize task_/);
 });
 
 test("what is not asked cannot be answered", async () => {

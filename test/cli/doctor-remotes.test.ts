@@ -66,7 +66,14 @@ test("cards that cannot be had, a key that waits, and agents that do not answer"
   const seen = { seen: NOW - 60_000, failures: 0 };
   const probe = { at: NOW - 1_000, reachable: true, latencyMs: 1 };
   assertFound(await look({ ...seen, probe }), /^ok remote auditor: answers, its card of 1 min ago$/);
-  assertFound(await look({ ...seen, probe }, { notes: ["x"] }), /^ok .*, 1 of its entries left out$/);
+  assertFound(
+    await look({ ...seen, probe }, { notes: ["x"] }),
+    /^ok .* 1 min ago; 1 thing on it is not as expected, see \.\/sluice peers auditor$/,
+  );
+  assertFound(
+    await look({ ...seen, probe }, { notes: ["x", "y"] }),
+    /; 2 things on it are not as expected, /,
+  );
   assertFound(await look(), /^warning remote auditor: its card was not asked for yet$/);
   assertFound(
     await look({ failures: 3, failingSince: NOW, reason: "no\u001b[2J card" }),

@@ -84,6 +84,17 @@ test("of an artifact that grows the last version is shown, whatever is repeated"
   assert.deepEqual(listed(version(2), end, version(2)), [["a", 4]]);
 });
 
+test("that a task asks the operator is known while it does", () => {
+  const state = "TASK_STATE_AUTH_REQUIRED";
+  const asks = [accepted(), seen({ revision: 2, state, data: { by: "operator" } })];
+  const by = (...more: Seen[]) => foldTask([...asks, ...more])?.by;
+  assert.equal(by(), "operator");
+  assert.equal(by(seen({ kind: "artifact", revision: 3, state, artifact: artifact("a") })), "operator");
+  assert.equal(by(seen({ kind: "artifact", revision: 3, artifact: artifact("a") })), undefined);
+  assert.equal(by(seen({ revision: 3, state })), undefined);
+  assert.equal(by(seen({ revision: 3, data: { by: "operator" } })), undefined);
+});
+
 test("tasks are told apart by executor, delegator and id, the last changed last", () => {
   const one = accepted();
   const views = foldTasks([one, seen({ taskKey: "task_2" }), seen({ from: "evil" }), seen({ revision: 2 })]);

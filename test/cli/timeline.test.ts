@@ -101,6 +101,17 @@ test("a step between two attempts, with the last one's error; then how many it t
   assert.equal(done?.error, null);
 });
 
+test("what only the operator may approve waits for the operator", async () => {
+  const { simulation, read } = await started(async (step) => {
+    await step.approve("gate", "Go?", { by: "operator" });
+  });
+  await simulation.advance(1);
+  assert.deepEqual(
+    (await read()).map(({ state, waitsFor }) => [state, waitsFor]),
+    [["asked", "the operator"]],
+  );
+});
+
 test("a question: who must answer; afterwards what came of it", async () => {
   const { simulation, taskId, read } = await started(async (step) => {
     await step.ask("colour", "Which colour?");

@@ -22,6 +22,8 @@ const gated = (by?: "operator" | "requester") =>
 
 test("what only the operator may approve its requester cannot, nor deny; the operator can", async () => {
   const taskId = await gated("operator");
+  const asksWhom = async () => (await probe.last(taskId))?.data;
+  assert.deepEqual(await asksWhom(), { by: "operator" }, "programs are told whom to send there");
   for (const approve of [true, false]) {
     await probe.approve(taskId, approve);
     assert.equal(
@@ -29,6 +31,7 @@ test("what only the operator may approve its requester cannot, nor deny; the ope
       "AUTH_REQUIRED only the operator may approve this\n\nGo?",
       "it is asked again",
     );
+    assert.deepEqual(await asksWhom(), { by: "operator" });
   }
   assert.equal(await answer(taskId, { approve: true }), "answered");
   assert.deepEqual((await probe.told(taskId)).slice(-2), [
@@ -47,6 +50,7 @@ test("a denial of the operator's ends the task, with the reason", async () => {
 
 test("what asks its requester, asks nothing, or is not there, is not answered", async () => {
   const requesters = await gated();
+  assert.equal((await probe.last(requesters))?.data, undefined);
   assert.equal(await answer(requesters, { approve: true }), "asks its requester");
   await probe.approve(requesters, true);
   assert.equal(await answer(requesters, { approve: true }), "over");

@@ -63,14 +63,38 @@ test("entries that are not as expected count as the strictest, one by one, and a
     ],
     "the older address of the extension",
   );
+  assert.deepEqual(extensions.unread, ["blast-v1"]);
   assert.deepEqual(notes, [
+    "extensions[1] (blast-v1): every skill counts as public: expected params.skills to be an object by the skills' ids",
     "extensions[0] (hitl-mode-v1): entry 2 counts as gated: its mode is not as expected",
     "extensions[0] (hitl-mode-v1): entry 3 counts as gated: its vetoTtlMs is not as expected",
     "extensions[0] (hitl-mode-v1): entry 4 counts as gated: its value is not as expected",
     "hitl-mode-v1: a skill that is told twice counts as it is told first",
-    "extensions[1] (blast-v1): expected params with skills",
     "extensions[2] (blast-v1): entry 2 counts as public: its radius is not as expected",
   ]);
+});
+
+test("params that cannot be read are noted as a whole, and those that are absent declare nothing", () => {
+  const of = (params: unknown, name = "hitl-mode-v1") =>
+    readExtensions([{ uri: `${BASE}/${name}`, required: false, params }]);
+  for (const nothing of [undefined, null, { skills: {} }]) {
+    const { extensions, notes } = of(nothing);
+    assert.deepEqual([extensions.unread, extensions.hitl, notes], [[], [], []]);
+  }
+  for (const slip of [{}, { skills: null }, { skills: [{ id: "deploy", mode: "gated" }] }, [], "gated", 0]) {
+    const { extensions, notes } = of(slip);
+    assert.deepEqual(extensions.unread, ["hitl-mode-v1"], JSON.stringify(slip));
+    assert.match(notes.join(), /^extensions\[0\] \(hitl-mode-v1\): every skill counts as gated: expected /);
+  }
+  const many = (count: number) =>
+    of(
+      {
+        skills: Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, { radius: "self" }])),
+      },
+      "blast-v1",
+    ).extensions;
+  assert.deepEqual([many(256).unread, many(256).blast.length], [[], 256]);
+  assert.deepEqual([many(257).unread, many(257).blast.length], [["blast-v1"], 256]);
 });
 
 test("whatever is declared soundly is read, whatever stands beside it", () => {

@@ -98,6 +98,33 @@ describe("which mode holds", () => {
     });
   });
 
+  test("what cannot be read as a whole holds every skill as the strictest, whatever is said beside it", () => {
+    const declared = (name: string, params: unknown) => ({ uri: `${BASE}/${name}`, required: false, params });
+    const heldBy = (skill: string, ...of: ReturnType<typeof declared>[]) => {
+      const { mode, radius } = holdingOf(skill, readExtensions(of).extensions);
+      return [mode, radius];
+    };
+    const slip = { skills: [{ id: "deploy", mode: "gated", radius: "public" }] };
+    const said = (mode: HitlMode) => declared("hitl-mode-v1", { skills: { deploy: { mode } } });
+    const near = declared("blast-v1", { skills: { deploy: { radius: "self" } } });
+    for (const skill of ["deploy", "other"])
+      assert.deepEqual(heldBy(skill, declared("hitl-mode-v1", slip)), ["gated", undefined]);
+    assert.deepEqual(heldBy("deploy", declared("hitl-mode-v1", slip), said("autonomous"), near), [
+      "gated",
+      "self",
+    ]);
+    assert.deepEqual(heldBy("deploy", declared("hitl-mode-v1", slip), said("compound")), [
+      "compound",
+      undefined,
+    ]);
+    assert.deepEqual(heldBy("deploy", declared("blast-v1", slip), near), ["gated", "public"]);
+    assert.deepEqual(heldBy("deploy", declared("blast-v1", slip), said("autonomous")), [
+      "notification",
+      "public",
+    ]);
+    assert.deepEqual(heldBy("deploy", declared("hitl-mode-v1", undefined)), ["notification", undefined]);
+  });
+
   test("a veto's window is the card's, a minute where it says none, and long enough for a person", () => {
     const of = (entry: Omit<HitlEntry, "skill">) =>
       holdingOf("a", { hitl: [{ skill: "a", ...entry }], blast: [] });

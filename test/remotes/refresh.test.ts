@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpFacts, Standing } from "../../shared/cards/peer-facts.ts";
+import { httpFacts } from "../../shared/cards/peer-schemas.ts";
 import {
   type KnownRemote,
   type RefreshOptions,
@@ -20,6 +21,14 @@ function refreshed() {
     known: () => known,
     wait: (ms: number) => {
       at += ms;
+    },
+    /** What is known is from before it was told of a card whether all of it could be read. */
+    age: () => {
+      assert.ok(known.facts);
+      const stored = JSON.parse(JSON.stringify(known.facts.value));
+      assert.deepEqual(httpFacts().parse(stored), stored, "what is stored is read as it is");
+      delete stored.card.extensions.unread;
+      known = { ...known, facts: { ...known.facts, value: httpFacts().parse(stored) } };
     },
     accept: (key: string) => {
       assert.ok(known.facts);
@@ -107,6 +116,19 @@ test("at another address it is another agent", async () => {
   assert.deepEqual([moved.outcome, moved.version, moved.added], ["updated", 1, ["audit"]]);
   assert.equal(moved.asked[0]?.headers["if-none-match"], undefined);
   assert.equal(moved.facts?.card.interfaces[0]?.url, url);
+});
+
+test("a card that was read when slips were not looked at as a whole is read anew, fresh or not", async () => {
+  const agent = refreshed();
+  const slip = { uri: "https://proto-labs.ai/a2a/ext/hitl-mode-v1", params: { skills: [] } };
+  const body = currentCard({ capabilities: { extensions: [slip] } });
+  const answers = { [CURRENT]: json(body, { etag: '"1"', "cache-control": "max-age=600" }) };
+  await agent.refresh(answers);
+  assert.equal((await agent.refresh(answers)).outcome, "fresh");
+  agent.age();
+  const anew = await agent.refresh(answers);
+  assert.deepEqual([anew.outcome, anew.asked[0]?.headers["if-none-match"]], ["updated", undefined]);
+  assert.deepEqual(anew.facts?.card.extensions.unread, ["hitl-mode-v1"]);
 });
 
 test("a key is pinned by the first good signature, and another is refused until it is accepted", async () => {

@@ -121,6 +121,10 @@ export function remoteFindings(peer: Peer, now: number): Finding[] {
     );
   if (findings.length > 0) return findings;
   const card = lastSeen === undefined ? "" : `, its card of ${ago(lastSeen)}`;
-  const left = notes.length === 0 ? "" : `, ${notes.length} of its entries left out`;
-  return [ok(part, `answers${card}${left}`)];
+  const { length } = notes;
+  const slips =
+    length === 0
+      ? ""
+      : `; ${length === 1 ? "1 thing on it is" : `${length} things on it are`} not as expected, see ./sluice peers ${id}`;
+  return [ok(part, `answers${card}${slips}`)];
 }

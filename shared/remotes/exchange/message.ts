@@ -1,6 +1,7 @@
 import type { Part as SdkPart, SendMessageRequest } from "@a2a-js/sdk";
 import type { Part } from "../../wire/message.ts";
 import type { CardExtensions } from "../extensions.ts";
+import { declaredOf } from "../hitl/mode.ts";
 import type { ExchangeTrace, Held, Outgoing, Reply } from "./types.ts";
 
 /** `ROLE_USER` (A2A 1.0 §4.1.5). */
@@ -59,18 +60,12 @@ function metadataOf({ skill, held }: Outgoing, { trace, extensions }: Stamp) {
     skillHint: skill,
     correlationId,
     ...(parentId && { parentId }),
-    ...heldAs(held ?? declared(extensions, skill)),
+    ...heldAs(held ?? declaredOf(skill, extensions)),
     ...(extensions?.cost && { "x-cost-skill": skill }),
     ...(extensions?.confidence && { "x-confidence-skill": skill }),
     ...(extensions?.worldstateDelta && { "x-effect-domain-skill": skill }),
     "a2a.trace": traceOf(trace, skill),
   };
-}
-
-/** What the card says of the skill. */
-function declared(extensions: CardExtensions | undefined, skill: string): Partial<Held> {
-  const radius = extensions?.blast.find((of) => of.skill === skill)?.radius;
-  return { ...extensions?.hitl.find((of) => of.skill === skill), ...(radius && { radius }) };
 }
 
 function heldAs({ mode, vetoTtlMs, radius }: Partial<Held>) {

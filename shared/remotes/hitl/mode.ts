@@ -1,4 +1,4 @@
-import type { BlastEntry, HitlEntry } from "../extensions.ts";
+import type { CardExtensions, HitlEntry } from "../extensions.ts";
 import { BLAST_RADII, type BlastRadius, HITL_MODES, type HitlMode } from "./scales.ts";
 
 /** What holds for a skill of a remote agent: computed once for a task, and stored, so that it stays what it was. */
@@ -48,6 +48,24 @@ export interface OperatorSays {
   readonly radius?: BlastRadius | undefined;
 }
 
+/** What of a card's extensions tells how its skills are held. */
+type CardSays = Pick<CardExtensions, "hitl" | "blast" | "unread">;
+
+/** What a card says of a skill: what of it could not be read counts as the strictest (docs/hitl.md). */
+export function declaredOf(
+  skill: string,
+  card: CardSays | undefined,
+): Partial<Omit<HitlEntry, "skill">> & OperatorSays {
+  const entry = card?.hitl.find((of) => of.skill === skill);
+  const radius = card?.blast.find((of) => of.skill === skill)?.radius;
+  const isUnread = (name: string) => card?.unread?.some((of) => of === name) ?? false;
+  return {
+    ...entry,
+    mode: isUnread("hitl-mode-v1") ? further(HITL_MODES, "gated", entry?.mode) : entry?.mode,
+    radius: isUnread("blast-v1") ? "public" : radius,
+  };
+}
+
 /**
  * What holds for a skill, by its card and the operator's file: of each the stricter.
  *
@@ -56,18 +74,17 @@ export interface OperatorSays {
  */
 export function holdingOf(
   skill: string,
-  card: { readonly hitl: readonly HitlEntry[]; readonly blast: readonly BlastEntry[] } | undefined,
+  card: CardSays | undefined,
   file: readonly (OperatorSays | undefined)[] = [],
 ): Holding {
-  const entry = card?.hitl.find((of) => of.skill === skill);
-  const reach = card?.blast.find((of) => of.skill === skill)?.radius;
-  const radius = file.reduce((so, of) => further(BLAST_RADII, so, of?.radius), reach);
-  const own = effectiveMode(entry?.mode, radius);
+  const declared = declaredOf(skill, card);
+  const radius = file.reduce((so, of) => further(BLAST_RADII, so, of?.radius), declared.radius);
+  const own = effectiveMode(declared.mode, radius);
   const mode = file.reduce<HitlMode>((so, of) => further(HITL_MODES, so, of?.mode) ?? so, own);
   return {
     mode,
     ...(radius !== undefined && { radius }),
-    reviewer: entry?.reviewer === "operator" ? "operator" : "requester",
-    ...(mode === "veto" && { vetoTtlMs: Math.max(MIN_VETO_TTL_MS, entry?.vetoTtlMs ?? VETO_TTL_MS) }),
+    reviewer: declared.reviewer === "operator" ? "operator" : "requester",
+    ...(mode === "veto" && { vetoTtlMs: Math.max(MIN_VETO_TTL_MS, declared.vetoTtlMs ?? VETO_TTL_MS) }),
   };
 }

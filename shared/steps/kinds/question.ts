@@ -1,6 +1,6 @@
 import { errorMessage } from "../../events/drafts.ts";
 import type { Waiting } from "../../tasks/fold.ts";
-import type { TaskState } from "../../wire/index.ts";
+import { ASKS_OPERATOR, type TaskState } from "../../wire/index.ts";
 import { durable } from "../durable.ts";
 import { DAY } from "../duration.ts";
 import type { Done, Engine } from "../engine.ts";
@@ -97,7 +97,7 @@ async function ask(
     writer.add({
       open: { name: id, kind, until, ...(by && { by }) },
       asks: true,
-      events: [{ kind: "status", state, content }],
+      events: [{ kind: "status", state, content, ...(by && { data: ASKS_OPERATOR }) }],
     }),
   );
   engine.countQuestion();
