@@ -109,7 +109,11 @@ test("nothing is written when nothing has changed, and that peers are still ther
     return rest;
   };
   const nobody = { lookedAt: AT, sightings: [], amiss: [] };
-  assert.deepEqual(await written(look(AT, [])), { put: [], forget: [], ledger: nobody }, "that somebody looks");
+  assert.deepEqual(
+    await written(look(AT, [])),
+    { put: [], forget: [], ledger: nobody },
+    "that somebody looks",
+  );
   assert.deepEqual(await written(look(AT + 60_000, [])), { put: [], forget: [] }, "nobody was ever there");
   const first = await look(AT, [putAt("adam", AT)]);
   assert.deepEqual([first.put.length, first.ledger?.sightings.length], [1, 1]);
