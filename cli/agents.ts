@@ -119,15 +119,22 @@ export function gather(
     const ours = own.find((agent) => agent.runtime === runtime);
     const card = cards.find(({ agentId }) => agentId === runtime);
     const durable = durables.find((of) => of.runtime === runtime);
+    const skills = ours && (ours.skills ?? (card && slugsOf(card, ours.id)));
     return {
       runtime,
       ours: ours !== undefined,
       ...(ours && { shortId: ours.id }),
-      ...(ours?.skills && { skills: ours.skills }),
+      ...(skills && { skills }),
       ...(card && { card }),
       ...(durable && { durable }),
     };
   });
+}
+
+/** A card's skills without the channelRef before them: those of an agent of ours that is a remote one are its card's alone. */
+function slugsOf({ channelRef, skills }: Card, id: string): string[] {
+  const prefix = `${channelRef ?? id}/`;
+  return skills.map((skill) => (skill.startsWith(prefix) ? skill.slice(prefix.length) : skill));
 }
 
 /** An agent as JSON; a pause as `pause` tells it. */

@@ -6,6 +6,7 @@ import { findPlace } from "../place.ts";
 import { currentHome } from "../session.ts";
 import { cleanLine } from "../text.ts";
 import type { VerbOptions } from "./command.ts";
+import { isUnsigned } from "./show-remotes.ts";
 
 /** How much of a reason or of a list of skills is shown, in characters. */
 const MAX_SHOWN = 1_000;
@@ -57,5 +58,7 @@ function tell(out: Output, { name, outcome, added, removed, warning, offeredKey 
   const changed = skills === "" ? "updated; the same skills" : `updated: ${cleanLine(skills, MAX_SHOWN)}`;
   if (outcome === "failed") out.line(cleanLine(warning ?? `${name}: failed`, MAX_SHOWN));
   else out.line(`${name}: ${outcome === "updated" ? changed : "its card has not changed"}`);
+  if (isUnsigned(warning))
+    out.line(`${name}: its card is not signed any more: ./sluice peers accept ${name} --unsigned`);
   if (offeredKey !== undefined) out.line(`${name}: look at the key it offers: ./sluice peers ${name}`);
 }

@@ -2,6 +2,7 @@ import { type PeerStore, peersOver } from "../../shared/cards/peer-store.ts";
 import { type Peer, peersKnown } from "../../shared/cards/peers.ts";
 import type { DeploymentConfig, HostedAgent } from "../../shared/config/deployment.ts";
 import type { RemoteConfig } from "../../shared/config/remotes.ts";
+import { whyLeftOut } from "../../shared/remotes/hosted-skills.ts";
 import { skillSlug } from "../../shared/wire/index.ts";
 import { CliError } from "../errors.ts";
 import type { Home } from "../home.ts";
@@ -82,7 +83,27 @@ const NOTHING = peersOver({
 
 async function overHttp(store: PeerStore, remotes: readonly RemoteConfig[]): Promise<Peer[]> {
   const { peers } = await peersKnown(store, remotes, Date.now());
-  return peers.filter(({ transport }) => transport === "http").map(shown);
+  return peers
+    .filter(({ transport }) => transport === "http")
+    .map(shown)
+    .map(neverSeen)
+    .map(usable);
+}
+
+/** What nobody can ask for here is no skill, but a note of why. */
+function usable(peer: Peer): Peer {
+  return {
+    ...peer,
+    skills: peer.skills.filter(({ id }) => whyLeftOut(id) === undefined),
+    notes: [...peer.notes, ...peer.skills.flatMap(({ id }) => whyLeftOut(id) ?? [])],
+  };
+}
+
+/** Who never had a card did not go stale: it was not seen yet, and since when that fails is told beside. */
+function neverSeen(peer: Peer): Peer {
+  return peer.lastSeen === undefined && peer.status.state === "stale"
+    ? { ...peer, status: { state: "unseen" } }
+    : peer;
 }
 
 function withRules(

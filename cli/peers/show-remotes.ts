@@ -1,4 +1,5 @@
 import type { Peer } from "../../shared/cards/peers.ts";
+import type { InvalidReason } from "../../shared/cards/verifying.ts";
 import { cleanLine, countText, durationText, localTime } from "../text.ts";
 import { allowedText } from "./allowed.ts";
 import type { Rules } from "./policies.ts";
@@ -54,12 +55,19 @@ function signatureText({ signature, failing }: Peer): string {
   return failing?.offeredKey === undefined ? signature.state : "another key";
 }
 
+/** Whether a card was refused because the ones before it were signed and it is not. */
+export function isUnsigned(reason: string | undefined): boolean {
+  return reason?.includes("signature_missing" satisfies InvalidReason) ?? false;
+}
+
 /** What an operator is to do about a remote agent, a line each. */
 export function remoteAdvice({ peer }: KnownRemote): string[] {
   const { id, failing } = peer;
-  return failing?.offeredKey === undefined
-    ? []
-    : [`${id}: its card is signed by another key: ./sluice peers accept ${id}`];
+  if (failing?.offeredKey !== undefined)
+    return [`${id}: its card is signed by another key: ./sluice peers accept ${id}`];
+  return isUnsigned(failing?.reason)
+    ? [`${id}: its card is not signed any more: ./sluice peers accept ${id} --unsigned`]
+    : [];
 }
 
 /** All that is known of a remote agent, in lines. */
@@ -137,6 +145,7 @@ export function remoteRecord(known: KnownRemote, policies: Rules["from"]): objec
     interfaces: peer.interfaces,
     compatible: peer.supported ?? null,
     capabilities: peer.capabilities,
+    notes: peer.notes.map((of) => cleanLine(of, MAX_SHOWN)),
     signature: {
       state: signature.state,
       key: signature.key ?? null,

@@ -2,7 +2,7 @@ import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
-import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { type OperatorConfig, readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
 import { readServerUrls } from "../../shared/config/server-urls.ts";
@@ -72,7 +72,8 @@ async function main(argv: readonly string[]): Promise<number> {
   let host: Host | undefined;
   try {
     host = await start(chosen, progress, interrupted);
-    const deployment = await deploymentOf(chosen);
+    const { deployment, notes } = await operatorConfigOf(chosen);
+    for (const note of notes) progress.line(`note: ${note}`);
     interrupted.throwIfAborted();
     const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
     if (chosen.once) return completed ? EXIT.ok : EXIT.failed;
@@ -129,8 +130,8 @@ function natsOf({ nats, natsPort, creds, ca }: Options) {
   };
 }
 
-async function deploymentOf({ agentsDir, config }: Options): Promise<DeploymentConfig> {
-  return readAgentsYaml(resolve(config), await loadAgents(agentsDir)).deployment;
+async function operatorConfigOf({ agentsDir, config }: Options): Promise<OperatorConfig> {
+  return readAgentsYaml(resolve(config), await loadAgents(agentsDir));
 }
 
 /** Whether the first task completed; what it could not do is said. */

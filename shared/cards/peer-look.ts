@@ -150,10 +150,12 @@ function changed(
 }
 
 /**
- * Whether somebody came, went or came back, or has something amiss; or it is time again to say who is still there, which
- * matters only as long as somebody is.
+ * Whether this is the first look of all, which tells that somebody looks even where nobody is found; somebody came, went
+ * or came back, or has something amiss; or it is time again to say who is still there, which matters only as long as
+ * somebody is.
  */
 function isWorthWriting(before: NatsLedger, after: NatsLedger, now: number): boolean {
+  if (before.lookedAt === 0) return true;
   if (!isDeepStrictEqual(before.amiss, after.amiss)) return true;
   if (!isDeepStrictEqual(statesOf(before, now), statesOf(after, now))) return true;
   const someLive = before.sightings.some(

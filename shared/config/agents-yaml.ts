@@ -14,11 +14,12 @@ import {
   keptSections,
   natsFields,
 } from "./deployment.ts";
-import { frontAgents, type Hostable } from "./front-agents.ts";
+import { frontAgents, type Hostable, REMOTE } from "./front-agents.ts";
 import { fields, hostAgent } from "./host-agent.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
+import { nearest } from "./nearest.ts";
 import { agentPolicy } from "./policy.ts";
-import { legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
+import { emptyHeaders, legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
 /** The deployment's name when there is no `agents.yaml`; its agents then work for the `sluice` command alone. */
@@ -103,7 +104,7 @@ export function readAgentsYaml(
   const sound = parsed.success ? parsed.data : readable.parse(value ?? {});
   const of = frontAgents(sound.agents, agents, parsed.success ? (parsed.data.remotes ?? []) : undefined);
   const { hosted, functions, legacy, findings } = hostAgents([...agents, ...of.fronts], sound);
-  findings.push(...of.findings);
+  findings.push(...of.findings, ...emptyHeaders(source.value));
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
   findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
@@ -170,7 +171,7 @@ function hostAgents(
   );
   for (const [id, entry] of Object.entries(entries))
     if (entry?.remote === undefined && !agents.some((agent) => agent.id === id))
-      findings.push(unknownAgent(id, agents));
+      findings.push(unknownAgent(id, Object.keys(entry ?? {}), agents));
   const functions = new Map<string, AgentFunction>();
   const hosted = agents.flatMap((agent) => {
     // What is wrong with the defaults is told once.
@@ -215,7 +216,10 @@ function takenRuntimes(deployment: string, hosted: readonly HostedAgent[]): Find
     }));
 }
 
-function unknownAgent(id: string, agents: readonly Hostable[]): Finding {
+/** One without a file may be meant to be a remote one. */
+function unknownAgent(id: string, keys: readonly string[], agents: readonly Hostable[]): Finding {
+  const meant = keys.find((key) => nearest(key, [REMOTE]).length > 0);
+  if (meant !== undefined) return { path: ["agents", id, meant], message: `${UNKNOWN}; expected ${REMOTE}` };
   const known = agents.map((agent) => agent.id).join(", ");
   return { path: ["agents", id], message: `expected an agent that has a file: ${known || "there is none"}` };
 }

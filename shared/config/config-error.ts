@@ -26,6 +26,9 @@ function findingsOfIssue(issue: z.core.$ZodIssue, root: unknown): Finding[] {
   const meant = issue.code === "invalid_union" ? meantForm(issue) : undefined;
   if (meant !== undefined)
     return meant.flatMap((of) => findingsOfIssue({ ...of, path: [...issue.path, ...of.path] }, root));
+  // The key is what is wrong, not what stands under it.
+  if (issue.code === "invalid_key")
+    return [{ path: issue.path, message: issue.issues.map(expectation).join("; ") }];
   const got = valueAt(root, issue.path);
   return [{ path: issue.path, message: `${expectation(issue)}, got ${shapeOf(got)}` }];
 }
@@ -54,8 +57,6 @@ function expectation(issue: z.core.$ZodIssue): string {
       return `expected ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}${unit(issue.origin)}`;
     case "invalid_value":
       return `expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
-    case "invalid_key":
-      return `expected a key that is sound (${issue.issues.map(expectation).join("; ")})`;
     case "invalid_union":
       return expectedForms(issue) ?? issue.message;
     default:

@@ -145,7 +145,7 @@ function unknownSettings(agent: Hostable, settings: Fields): Finding[] {
   const { catchall } = schema.def;
   if (catchall !== undefined && !(catchall instanceof z.ZodNever)) return [];
   const known = settingNames(agent);
-  const all = [DISPLAY_NAME, FUNCTION, ...Object.keys(policyFields), ...known].join(", ");
+  const all = [DISPLAY_NAME, FUNCTION, REMOTE, ...Object.keys(policyFields), ...known].join(", ");
   return Object.keys(settings)
     .filter((key) => !known.includes(key))
     .map((key) => ({ path: [key], message: `${UNKNOWN}; expected one of ${all}` }));

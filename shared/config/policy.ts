@@ -38,17 +38,26 @@ const timeoutSec = z
   .refine((of) => of.default <= of.max, { error: "expected no more than max", path: ["default"] });
 
 /** An agent of a peer that ours may delegate to. */
-const delegateTarget = z.strictObject({
-  runtimeAgentId: runtimeOrAnyone.describe("The agent's runtime, or all."),
-  skillId: z
-    .string()
-    .regex(
-      /^([A-Za-z0-9][A-Za-z0-9_-]{0,63}\/)?([A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*)$/,
-      "expected a slug or ref/slug, optionally ending in *",
-    )
-    .default("task")
-    .describe("The skill, of any address of the agent or of one; `task` is the same as `general_task`."),
-});
+const delegateTarget = z.strictObject(
+  {
+    runtimeAgentId: runtimeOrAnyone.describe("The agent's runtime, or all."),
+    skillId: z
+      .string()
+      .regex(
+        /^([A-Za-z0-9][A-Za-z0-9_-]{0,63}\/)?([A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*)$/,
+        "expected a slug or ref/slug, optionally ending in *",
+      )
+      .default("task")
+      .describe("The skill, of any address of the agent or of one; `task` is the same as `general_task`."),
+  },
+  {
+    // Other lists of who may do something are of plain ids.
+    error: ({ code }) =>
+      code === "invalid_type"
+        ? "expected a map such as { runtimeAgentId: bob-lobby, skillId: task }"
+        : undefined,
+  },
+);
 
 const exposedSkill = z.strictObject({
   id: slug.describe("A skill of the agent."),

@@ -171,6 +171,25 @@ export function takenNames(remotes: readonly RemoteConfig[], taken: ReadonlySet<
   );
 }
 
+/** Headers without a value: they would not be sent at all, for what is empty elsewhere in the file means the default. */
+export function emptyHeaders(sections: unknown): Finding[] {
+  const headers = z.record(z.string(), z.unknown()).nullish();
+  const parsed = z.object({ remotes: z.array(z.looseObject({ headers })) }).safeParse(sections);
+  if (!parsed.success) return [];
+  return parsed.data.remotes.flatMap((of, at) =>
+    Object.entries(of.headers ?? {})
+      .filter(([, value]) => value === null)
+      .map(([name]) => {
+        const named = z
+          .string()
+          .check(...HEADER_NAME)
+          .safeParse(name);
+        const message = named.error?.issues[0]?.message ?? "expected a header's value, got nothing";
+        return { path: ["remotes", at, "headers", name], message };
+      }),
+  );
+}
+
 /** What is still read, but has a better way by now. */
 export function legacyRemotes(sections: unknown): Finding[] {
   const read = z.object({ remotes: z.array(z.looseObject({ apiKeyEnv: z.string().optional() })) });

@@ -15,7 +15,7 @@ export const NOTHING_ALLOWED: AllowList = { origins: new Set(), ranges: [] };
 export const MAX_ALLOWED = 100;
 
 const EXPECTED =
-  "expected an origin (http://127.0.0.1:4100), a host (agents.example.com, which means https and port 443) or a range of addresses (10.20.0.0/16), without user, path and *";
+  "expected an origin (http://127.0.0.1:4100; a port needs the scheme), a host (agents.example.com, which means https and port 443) or a range of addresses (10.20.0.0/16), without user, path and *";
 
 /** The form of a place on the list (docs/http.md), for the schema of the operator's file. */
 export const ALLOWED_PLACE = z.refine<string>((text) => readPlace(text) !== undefined, { error: EXPECTED });
@@ -40,7 +40,10 @@ export function allowList(places: readonly string[]): AllowList {
 
 function readPlace(text: string): string | AddressRange | undefined {
   if (text.includes("://")) return readOrigin(text);
-  return parseRange(text) ?? (text.includes("/") ? undefined : readOrigin(`https://${text}`));
+  const range = parseRange(text);
+  if (range !== undefined || text.includes("/")) return range;
+  // A host with a port and no scheme may be meant for http or for https: only one of them would be let through.
+  return /:[0-9]*$/.test(text) ? undefined : readOrigin(`https://${text}`);
 }
 
 /**

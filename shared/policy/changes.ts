@@ -52,7 +52,7 @@ export function risksOf(before: AgentPolicy, after: AgentPolicy): Risk[] {
   const risks: readonly (readonly [Risk, boolean])[] = [
     ["enables", after.enabled && !before.enabled],
     ["opens_to_everyone", opens(before.acceptFromRuntimes, after.acceptFromRuntimes)],
-    ["accepts_peer", adds(before.acceptFromRuntimes, without(after.acceptFromRuntimes, "*"))],
+    ["accepts_peer", acceptsMore(before.acceptFromRuntimes, after.acceptFromRuntimes)],
     ["more_skills", widens(before.acceptSkills, after.acceptSkills)],
     ["delegates_to_more", adds(before.delegateTargets, after.delegateTargets)],
     ["fetches_more", fetchesMore(before.delegateMedia, after.delegateMedia)],
@@ -67,8 +67,13 @@ function opens(before: readonly string[], after: readonly string[]): boolean {
   return after.includes("*") && !before.includes("*");
 }
 
-function without(list: readonly string[], one: string): string[] {
-  return list.filter((of) => of !== one);
+/** Whether a peer is let in that was not: by its own name, and not where everybody was before. */
+function acceptsMore(before: readonly string[], after: readonly string[]): boolean {
+  if (before.includes("*")) return false;
+  return adds(
+    before,
+    after.filter((of) => of !== "*"),
+  );
 }
 
 function adds(before: readonly unknown[], after: readonly unknown[]): boolean {

@@ -67,11 +67,17 @@ function hostable(all: readonly CardSkill[]): HostedSkills {
   const notes: string[] = [];
   const skills = new Map<string, HostedSkill>();
   for (const { id, name, description, tags } of all) {
-    const problem = problemOf(id);
-    if (problem !== undefined) notes.push(`skill ${JSON.stringify(id)}: left out: ${problem}`);
+    const note = whyLeftOut(id);
+    if (note !== undefined) notes.push(note);
     else if (!skills.has(id)) skills.set(id, { slug: id, name: name || id, description, tags: [...tags] });
   }
   return { skills: [...skills.values()], notes };
+}
+
+/** That a skill cannot be asked for here, and why; nothing of one that can. */
+export function whyLeftOut(id: string): string | undefined {
+  const problem = problemOf(id);
+  return problem === undefined ? undefined : `skill ${JSON.stringify(id)}: left out: ${problem}`;
 }
 
 function problemOf(id: string): string | undefined {

@@ -108,7 +108,13 @@ test("nothing is written when nothing has changed, and that peers are still ther
     const { known: _, ...rest } = await of;
     return rest;
   };
-  assert.deepEqual(await written(look(AT, [])), { put: [], forget: [] }, "nobody was ever there");
+  const nobody = { lookedAt: AT, sightings: [], amiss: [] };
+  assert.deepEqual(
+    await written(look(AT, [])),
+    { put: [], forget: [], ledger: nobody },
+    "that somebody looks",
+  );
+  assert.deepEqual(await written(look(AT + 60_000, [])), { put: [], forget: [] }, "nobody was ever there");
   const first = await look(AT, [putAt("adam", AT)]);
   assert.deepEqual([first.put.length, first.ledger?.sightings.length], [1, 1]);
   const soon = await look(AT + SEEN_EVERY_MS - 1, [putAt("adam", AT + 20_000)]);

@@ -187,6 +187,13 @@ test("peers that nobody looks for, records that are none, and targets that are n
   const target = (...names: string[]) =>
     governed("boss", { delegateTargets: names.map((runtimeAgentId) => ({ runtimeAgentId })) });
   assertFound(await look(NOW, target("bob-lobby")), /^warning peers: nobody has looked for any yet$/);
+  // Alone on its NATS: looks that find nobody are not written, but for the first.
+  await keepLook(store, { at: NOW - 3_600_000, entries: [] });
+  assertFound(
+    await look(NOW, target("bob-lobby")),
+    /^ok peers: 0 live, 0 stale$/,
+    /^warning targets of acme-boss: bob-lobby: no card of it was ever seen$/,
+  );
   const [first] = peerRecord("odd").card.supportedInterfaces;
   const odd = {
     card: { ...peerRecord("odd").card, supportedInterfaces: [{ ...first, protocolVersion: "9" }] },

@@ -104,6 +104,28 @@ test("cards that cannot be had, a key that waits, and agents that do not answer"
   );
 });
 
+test("the advice fits the cause", async () => {
+  const store = memoryPeers();
+  const [peer] = (await peersKnown(store, [remoteOf()], NOW)).peers;
+  assert.ok(peer);
+  const todo = (reason: string) =>
+    remoteFindings({ ...peer, failing: { failures: 1, reason } }, NOW)[0]?.todo;
+  for (const [reason, advice] of [
+    [
+      "10.0.0.1: is an address that is not public; if that is meant, list it under outbound.allow",
+      /list its origin/,
+    ],
+    ["credentials of the remote agent auditor: env:T is not there", /^put its credentials where/],
+    ["/x.json: its signature counts for nothing: signature_missing", /peers accept auditor --unsigned$/],
+    ["/x.json: its signature counts for nothing: signature_wrong", /^ask its owner/],
+    ["/x.json: expected status 200, got 401", /takes the credentials/],
+    ["/x.json: expected status 200, got 404", /^see that url in agents\.yaml/],
+    ["/x.json: card: expected an object", /^tell its owner/],
+    ["a.example: nobody listens there (ECONNREFUSED)", /^see that it runs/],
+  ] as const)
+    assert.match(todo(reason) ?? "", advice);
+});
+
 test("every failure that doctor can name of remote agents is produced here", async () => {
   const folder = join(import.meta.dirname, "../../cli/doctor/a2a");
   const unreached = await reached.unreached(folder, /(?<!function )\b(wrong|warning)\(/g);

@@ -258,4 +258,11 @@ test("what can be said of an agent", () => {
   assert.equal(say({ durable: { waiting: 0 } }), "not listening now, 1 task waits");
   assert.equal(say({ card: {}, durable: {}, ours: false }), "shows a card, 2 tasks wait");
   assert.equal(say({ card: { stale: true }, ours: false }), "old card");
+  const skillsOf = (own: Parameters<typeof gather>[0]) => gather(own, [card], [])[0]?.skills;
+  assert.deepEqual(
+    skillsOf([{ id: "echo", runtime: "acme-echo" }]),
+    ["task"],
+    "as those of agents with a file",
+  );
+  assert.equal(skillsOf([]), undefined);
 });

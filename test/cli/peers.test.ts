@@ -231,7 +231,7 @@ test("tasks are handed on to a remote agent by who may hand them on to an agent 
 });
 
 test("remote agents that nothing is known of are shown as the file has them", async () => {
-  const remotes = 'remotes: [{ name: auditor, url: "https://a.example/a2a", skills: [audit] }]';
+  const remotes = 'remotes: [{ name: auditor, url: "https://a.example/a2a", skills: [audit, a/b] }]';
   writeFileSync(join(cwd, "agents.yaml"), `${AGENTS_YAML}${remotes}\n`);
   const { stdout, stderr } = await sluice("peers", "auditor");
   writeFileSync(join(cwd, "agents.yaml"), AGENTS_YAML);
@@ -240,7 +240,8 @@ test("remote agents that nothing is known of are shown as the file has them", as
     stdout,
     /^auditor {2}unseen\nat +https:\/\/a\.example\/a2a\nas +nobody\ncard +none was had yet\n/,
   );
-  assert.match(stdout, /^skills\n {2}audit \(file\) audit\nstands for +nobody of ours\n/m);
+  assert.match(stdout, /^note +skill "a\/b": left out: expected a slug/m);
+  assert.match(stdout, /^skills\n {2}audit \(file\) +audit\nstands for +nobody of ours\n/m);
   assert.match(stdout, /support does not accept it: it is asked over HTTP, and asks nobody here/);
 });
 

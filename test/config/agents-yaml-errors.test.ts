@@ -44,9 +44,19 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:3: agents\.suport: expected an agent that has a file: exec, support$/,
   ],
   [
+    "a misspelt remote",
+    "deployment: a\nagents:\n  aud: { remot: auditor }",
+    /^agents\.yaml:3: agents\.aud\.remot: unknown field; expected remote$/,
+  ],
+  [
+    "a target of the command that is a name",
+    "deployment: a\ncommand: { delegateTargets: [eve] }",
+    /^agents\.yaml:2: command\.delegateTargets\[0\]: expected a map such as \{ runtimeAgentId: bob-lobby, skillId: task \}, got a text of 3 characters$/,
+  ],
+  [
     "a misspelt field of an agent",
     "deployment: a\nagents:\n  support:\n    maxQueue: 3",
-    /^agents\.yaml:4: agents\.support\.maxQueue: unknown field; expected one of displayName, function, enabled/,
+    /^agents\.yaml:4: agents\.support\.maxQueue: unknown field; expected one of displayName, function, remote, enabled/,
   ],
   [
     "a misspelt setting",

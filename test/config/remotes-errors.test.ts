@@ -139,12 +139,22 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "a header of ours",
     withUrl("headers: { Authorization: x }"),
-    /:5: remotes\[0\]\.headers\.Authorization: expected a key that is sound \(expected a header that is not set by Sluice itself/,
+    /:5: remotes\[0\]\.headers\.Authorization: expected a header that is not set by Sluice itself; credentials go into auth$/,
   ],
   [
     "a header of the signature",
     withUrl("headers: { X-Sluice-Nonce: x }"),
     /expected a header that is not set by Sluice itself/,
+  ],
+  [
+    "a header of our own without a value",
+    withUrl("headers: { Authorization }"),
+    /:5: remotes\[0\]\.headers\.Authorization: expected a header that is not set by Sluice itself; credentials go into auth$/,
+  ],
+  [
+    "a header without a value",
+    withUrl("headers: { x-a: }"),
+    /:5: remotes\[0\]\.headers\.x-a: expected a header's value, got nothing$/,
   ],
   ["a header that is none", withUrl("headers: { 'a b': x }"), /expected a header's name/],
   [

@@ -57,7 +57,7 @@ test("an origin of the list may be asked, with addresses of one's own, and nothi
     "http://127.0.0.1:4100",
     "https://agents.corp.example:8443",
     "b.example",
-    "[fd00::5]:9443",
+    "https://[fd00::5]:9443",
   ]);
   await checkDestination("http://127.0.0.1:4100/a2a", allow);
   await checkDestination("http://127.1:4100/a2a", allow);
@@ -121,6 +121,9 @@ const UNSOUND = [
   "ftp://a.example",
   "https://",
   "a.example.",
+  "a.example:8443",
+  "127.0.0.1:4177",
+  "[fd00::5]:9443",
   "a b",
   "10.0.0.0/33",
   "10.0.0.1/8",

@@ -111,7 +111,7 @@ function slowAgent(): string[] {
      export default defineAgent({ id: "slow", description: "Waits", skills: { task } });`,
   );
   const config = join(folder, "agents.yaml");
-  writeFileSync(config, "deployment: local\n");
+  writeFileSync(config, "deployment: local\ndefaults: { acceptFrom: [adam-lobby] }\n");
   return ["--nats-port", "0", "--agents-dir", folder, "--config", config];
 }
 
@@ -128,7 +128,7 @@ test("a signal that comes while the functions start stops it; without anybody fo
   assert.equal(await again.ended(), 1);
   assert.match(
     again.said(),
-    /No first task: agent "slow" does not accept tasks from local-cli \(agents\.yaml/,
+    /\nnote: \/.*agents\.yaml:2: defaults\.acceptFrom: legacy; write (.*\n)+No first task: agent "slow" does not accept tasks from local-cli \(agents\.yaml/,
   );
 });
 

@@ -16,6 +16,12 @@ const CASES: readonly [field: string, narrow: object, wide: object, risks: reado
     { acceptFromRuntimes: ["a", "*"] },
     ["opens_to_everyone"],
   ],
+  [
+    "acceptFromRuntimes: everybody instead of some",
+    { acceptFromRuntimes: ["a", "b"] },
+    { acceptFromRuntimes: ["*"] },
+    ["opens_to_everyone"],
+  ],
   ["acceptSkills: one more", { acceptSkills: ["a"] }, { acceptSkills: ["a", "b"] }, ["more_skills"]],
   ["acceptSkills: all", { acceptSkills: ["a"] }, {}, ["more_skills"]],
   ["timeoutSec.max", { timeoutSec: { max: 400 } }, { timeoutSec: { max: 401 } }, ["raises_limit"]],

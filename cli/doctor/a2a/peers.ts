@@ -25,10 +25,15 @@ export function peerFindings(
 function lookFinding(lookedAt: number, now: number, peers: readonly Peer[]): Finding {
   const todo = "wait a minute; if it stays so, see what the function cards logs";
   if (lookedAt === 0) return warning("peers", "nobody has looked for any yet", todo);
-  if (now - lookedAt > LOOK_OVERDUE_MS)
+  if (now - lookedAt > LOOK_OVERDUE_MS && peers.some((of) => wasLive(of, lookedAt)))
     return warning("peers", `nobody has looked for them since ${durationText(now - lookedAt)}`, todo);
   const live = peers.filter(({ status }) => status.state === "live").length;
   return ok("peers", `${live} live, ${peers.length - live} stale`);
+}
+
+/** Whether a peer was there at the last look: while nobody is, looks are not written (docs/remotes.md, who is there). */
+function wasLive({ status }: Peer, lookedAt: number): boolean {
+  return status.state === "live" || (status.state === "stale" && status.since > lookedAt);
 }
 
 function amissFindings(amiss: PeersKnown["amiss"]): Finding[] {

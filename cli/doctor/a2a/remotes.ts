@@ -9,7 +9,28 @@ import type { SecretLook } from "../secrets.ts";
 const PROBE_OVERDUE_MS = 5 * 60_000;
 /** A card is asked for every ten minutes, or kept for an hour by its own word (docs/remotes.md). */
 const CARD_OVERDUE_MS = 2 * 3_600_000;
-const SEE_LOG = "see what the function cards logs, and that it may reach it (outbound.allow)";
+const SEE_LOG = "see what the function cards logs";
+
+/** What to do about each cause, by how it is told (shared/remotes, shared/http); the first that fits counts. */
+const CAUSES: readonly (readonly [told: RegExp, todo: (id: string) => string])[] = [
+  [
+    /outbound\.allow/,
+    () => "if it is meant to be reached, list its origin under outbound.allow in agents.yaml",
+  ],
+  [/credentials of the remote agent/, () => "put its credentials where auth.credentials says"],
+  [/signature_missing/, (id) => `if its owner signs no more: ./sluice peers accept ${id} --unsigned`],
+  [/signature/, () => "ask its owner whether its card is theirs"],
+  [/\b40[13]\b/, () => "see that it takes the credentials that auth names"],
+  [/got [34]\d\d/, () => "see that url in agents.yaml is its address: its card is looked for beside it"],
+  [/: (card|skills|supportedInterfaces)\b/, () => "tell its owner: its card is not as A2A has it"],
+];
+
+function todoFor(id: string, reason: string | undefined): string {
+  const fits = CAUSES.find(([told]) => told.test(reason ?? ""));
+  return fits === undefined
+    ? `see that it runs, and that url in agents.yaml is its address; ${SEE_LOG}`
+    : fits[1](id);
+}
 
 /** What is asked about a remote agent's credentials; what they are is never told. */
 export interface CredentialLook {
@@ -92,7 +113,7 @@ export function remoteFindings(peer: Peer, now: number): Finding[] {
       warning(
         part,
         `its card could not be had ${failing.failures} ${failing.failures === 1 ? "time" : "times"} in a row: ${cleanLine(failing.reason ?? "no reason is known", 300)}${lastSeen === undefined ? "" : `; that of ${ago(lastSeen)} is kept`}`,
-        SEE_LOG,
+        todoFor(id, failing.reason),
       ),
     );
   else if (status.state === "unseen")
@@ -106,7 +127,7 @@ export function remoteFindings(peer: Peer, now: number): Finding[] {
       warning(
         part,
         `did not answer ${ago(health.at)}: ${cleanLine(health.error ?? "no reason is known", 300)}`,
-        SEE_LOG,
+        todoFor(id, health.error),
       ),
     );
   else if (health !== undefined && now - health.at > PROBE_OVERDUE_MS)
