@@ -27,7 +27,9 @@ export async function accept(name: string, given: AcceptOptions): Promise<number
   const { key: before } = facts.value.signature;
   const key = keyWanted(name, { before, offered }, given);
   const what = key === undefined ? "any key, or none" : key;
-  if (given.key === undefined && !(out.interactive && (await confirm(question(name, what, before)))))
+  // Only who names the very key that is taken has seen it; "any key" cannot be named, so that a person is asked.
+  const isNamed = key !== undefined && given.key === key;
+  if (!isNamed && !(out.interactive && (await confirm(question(name, what, before)))))
     return refusal(out.interactive, key);
   const wanted = { key, at: Date.now(), by: operatorName() };
   const note = await reach(place.label, acceptKey(open.access, facts, wanted));

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import * as z from "zod";
 import { MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
 import { EXIT } from "../errors.ts";
@@ -50,7 +50,12 @@ export function peersCommand(): Command {
       verb("accept", "take the key that a remote agent's card is signed with in place of the one before")
         .argument("<name>", "the agent, as agents.yaml calls it")
         .option("--key <did>", "the key that is meant, as `peers NAME` shows it; asks nobody")
-        .option("--unsigned", "take its next card whatever key has signed it, or none")
+        .addOption(
+          new Option(
+            "--unsigned",
+            "take its next card whatever key has signed it, or none; needs a terminal",
+          ).conflicts("key"),
+        )
         .action(async (name: string, _: unknown, command: Command) => {
           const { accept } = await import("./accept.ts");
           process.exitCode = await accept(name, acceptOptions.parse(command.optsWithGlobals()));

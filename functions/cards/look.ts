@@ -1,6 +1,6 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { lookThrough } from "../../shared/cards/look-through.ts";
+import { lookThrough, MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
 import { keepLook } from "../../shared/cards/peer-keeping.ts";
 import { natsStatus } from "../../shared/cards/peer-status.ts";
 import type { PeerStore } from "../../shared/cards/peer-store.ts";
@@ -16,7 +16,7 @@ export interface LookDeps {
   readonly connection: () => Promise<NatsConnection>;
   readonly store: PeerStore;
   readonly deployment: Pick<DeploymentConfig, "deployment" | "agents">;
-  readonly telemetry: Pick<Telemetry, "measure">;
+  readonly telemetry: Pick<Telemetry, "measure" | "warn">;
   readonly now: () => number;
 }
 
@@ -32,6 +32,8 @@ export async function lookForPeers(deps: LookDeps): Promise<void> {
   const jsm = await jetstreamManager(nc, options);
   const reader = lookReader(deployment.deployment);
   const look = await lookThrough(jetstream(nc, options), jsm, { reader, now });
+  if (look.entries.length >= MAX_LOOKED_AT)
+    telemetry.warn("the bucket of cards may hold more live peers than are looked at");
   const own = new Set(deployment.agents.map(({ runtime }) => runtime));
   const { known } = await keepLook(store, { ...look, own });
   const live = known.sightings.filter((of) => natsStatus(of, known.lookedAt, look.at).state === "live");

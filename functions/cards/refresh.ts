@@ -1,16 +1,16 @@
 import { nearest } from "../../shared/config/nearest.ts";
-import { REMOTE_NAME } from "../../shared/config/remote-forms.ts";
+import { listed, quoted } from "../../shared/policy/listed.ts";
 import type { RefreshResult } from "../../shared/remotes/refresh.ts";
 import * as z from "../../shared/zod.ts";
 import { type RemotesDeps, refreshNow } from "./remotes.ts";
 
-/** What an operator sends to have cards fetched now: of all remote agents, or of those named. */
+/**
+ * What an operator sends to have cards fetched now: of all remote agents, or of those named. A name is any text: what no
+ * remote agent can be called is answered like any other name that nobody has.
+ */
 const wanted = z.whenUsed(() =>
   z.strictObject({
-    refresh: z.union([
-      z.literal("all"),
-      z.array(z.string().check(REMOTE_NAME)).check(z.minLength(1), z.maxLength(100)),
-    ]),
+    refresh: z.union([z.literal("all"), z.array(z.string()).check(z.minLength(1), z.maxLength(100))]),
   }),
 );
 
@@ -51,7 +51,6 @@ export async function refreshOnDemand(event: unknown, deps: RemotesDeps): Promis
 
 function nobody(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
-  const there =
-    names.length === 0 ? "the deployment names none" : `there are ${names.slice(0, 20).join(", ")}`;
-  return `no remote agent ${name}; ${meant.length === 0 ? there : `did you mean ${meant.join(" or ")}?`}`;
+  const there = names.length === 0 ? "the deployment names none" : `there are ${listed(names)}`;
+  return `no remote agent ${quoted(name)}; ${meant.length === 0 ? there : `did you mean ${meant.join(" or ")}?`}`;
 }

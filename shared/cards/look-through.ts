@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
   AckPolicy,
+  type ConsumerConfig,
   type ConsumerInfo,
   DeliverPolicy,
   JetStreamApiCodes,
@@ -10,10 +11,10 @@ import {
   type JsMsg,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
-import { PEERS_STREAM as STREAM, PEERS_SUBJECTS as SUBJECTS } from "./bucket-facts.ts";
+import { STALE_AFTER_MS, PEERS_STREAM as STREAM, PEERS_SUBJECTS as SUBJECTS } from "./bucket-facts.ts";
 import type { Look, LookedAt } from "./peer-look.ts";
 
-/** Keys of the bucket that one look reads; of more, those that were put last are not seen. */
+/** Keys of the bucket that one look reads; of more, only those that were put lately enough to be live. */
 export const MAX_LOOKED_AT = 1_000;
 /** How long the server may take to send all of them, in milliseconds. */
 const TIMEOUT_MS = 5_000;
@@ -35,7 +36,7 @@ export async function lookThrough(
 ): Promise<Pick<Look, "at" | "entries">> {
   const at = now();
   try {
-    return { at, entries: await readAll(js, jsm, reader) };
+    return { at, entries: await readAll(js, jsm, reader, at) };
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
       return { at, entries: [] };
@@ -44,8 +45,15 @@ export async function lookThrough(
 }
 
 /** By a consumer of this look alone, which the server forgets should we not come to remove it. */
-async function readAll(js: JetStreamClient, jsm: JetStreamManager, name: string): Promise<LookedAt[]> {
-  const info = await readerAnew(jsm, name);
+async function readAll(
+  js: JetStreamClient,
+  jsm: JetStreamManager,
+  name: string,
+  at: number,
+): Promise<LookedAt[]> {
+  const all = await readerAnew(jsm, name, { deliver_policy: DeliverPolicy.LastPerSubject });
+  // What was put once must not hide those who renew their records.
+  const info = all.num_pending > MAX_LOOKED_AT ? await readerAnew(jsm, name, lately(at)) : all;
   const expected = Math.min(info.num_pending, MAX_LOOKED_AT);
   const entries: LookedAt[] = [];
   try {
@@ -65,16 +73,26 @@ async function readAll(js: JetStreamClient, jsm: JetStreamManager, name: string)
   return entries;
 }
 
+/** From when on a record makes its agent live (peer-status.ts). */
+function lately(at: number): Pick<ConsumerConfig, "deliver_policy" | "opt_start_time"> {
+  const opt_start_time = new Date(at - STALE_AFTER_MS).toISOString();
+  return { deliver_policy: DeliverPolicy.StartTime, opt_start_time };
+}
+
 /**
  * Makes the consumer, in place of one that a look has left which was ended. Each is described otherwise: of the same
  * kind the server would give us the one that is there, which has told already what there is.
  */
-async function readerAnew(jsm: JetStreamManager, name: string): Promise<ConsumerInfo> {
+async function readerAnew(
+  jsm: JetStreamManager,
+  name: string,
+  from: Partial<ConsumerConfig>,
+): Promise<ConsumerInfo> {
   const make = () =>
     jsm.consumers.add(STREAM, {
       name,
       description: randomBytes(8).toString("hex"),
-      deliver_policy: DeliverPolicy.LastPerSubject,
+      ...from,
       filter_subject: `${SUBJECTS}>`,
       ack_policy: AckPolicy.None,
       inactive_threshold: nanos(2 * TIMEOUT_MS),

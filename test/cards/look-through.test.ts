@@ -9,6 +9,7 @@ import {
   jetstreamManager,
 } from "@nats-io/jetstream";
 import { headers, type NatsConnection, nanos } from "@nats-io/transport-node";
+import { STALE_AFTER_MS } from "../../shared/cards/bucket-facts.ts";
 import { lookThrough, MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
 import { keepLook } from "../../shared/cards/peer-keeping.ts";
 import { peersKnown } from "../../shared/cards/peers.ts";
@@ -111,6 +112,15 @@ test("keys at the bound and one past it", async () => {
   const { entries } = await look();
   assert.equal(entries.length, MAX_LOOKED_AT);
   assert.ok(!entries.some(({ key }) => key === "key-last"));
+
+  // As seen when all but the last were put too long ago to be live.
+  const { seq } = await put("key-alive", new Uint8Array(1));
+  const alive = await jsm.streams.getMessage("KV_A2A_PEERS", { seq });
+  assert.ok(alive !== null);
+  const now = () => alive.time.getTime() + STALE_AFTER_MS;
+  const lately = await lookThrough(js, jsm, { ...BY, now });
+  assert.ok(lately.entries.length < MAX_LOOKED_AT);
+  assert.equal(lately.entries.at(-1)?.key, "key-alive");
 });
 
 test("a server that does not answer is no bucket without cards", async () => {

@@ -155,6 +155,12 @@ test("peers refresh fetches a card now; another key waits until peers accept has
   const blind = await run(["peers", "accept", "auditor"], { cwd });
   assert.deepEqual([blind.code, blind.stdout], [2, ""]);
   assert.match(blind.stderr, /must have seen it: without a terminal --key did:key:/);
+  const any = await run(["peers", "accept", "auditor", "--unsigned"], { cwd });
+  assert.deepEqual([any.code, any.stdout], [2, ""]);
+  assert.match(any.stderr, /must have seen it: a terminal is required/);
+  const both = await run(["peers", "accept", "auditor", "--unsigned", "--key", second.did], { cwd });
+  assert.deepEqual([both.code, both.stdout], [2, ""]);
+  assert.match(both.stderr, /'--unsigned' cannot be used with option '--key <did>'/);
   const other = await run(["peers", "accept", "auditor", "--key", first.did], { cwd });
   assert.match(other.stderr, /--key: auditor offers another key/);
   const accepted = await run(["peers", "accept", "auditor", "--key", second.did], { cwd });
@@ -181,7 +187,10 @@ test("a person is asked on a terminal before any key is taken", { skip }, async 
 test("names that nobody has are told with the nearest", async () => {
   const refresh = await run(["peers", "refresh", "audtor"], { cwd });
   assert.deepEqual([refresh.code, refresh.stdout], [2, ""]);
-  assert.match(refresh.stderr, /no remote agent audtor; did you mean auditor\?/);
+  assert.match(refresh.stderr, /no remote agent "audtor"; did you mean auditor\?/);
+  const strange = await run(["peers", "refresh", "\u001b[2J../x"], { cwd });
+  assert.deepEqual([strange.code, strange.stdout], [2, ""]);
+  assert.match(strange.stderr, /no remote agent "\\u001b\[2J\.\.\/x"; there are auditor, elder/);
   const accept = await run(["peers", "accept", "eldr"], { cwd });
   assert.match(accept.stderr, /no card is known of a remote agent "eldr"; did you mean elder\?/);
 });

@@ -289,11 +289,18 @@ test("slow, huge, looping, lying and dead ones keep nobody from being refreshed,
 test("what is asked for by an unknown name is refused with the nearest, and an event that is none is an error", async () => {
   const of = deploymentOf({ name: "auditor", url: auditor.url });
   assert.deepEqual(await refreshOnDemand({ refresh: ["audtor"] }, deps(of)), {
-    refused: "no remote agent audtor; did you mean auditor?",
+    refused: 'no remote agent "audtor"; did you mean auditor?',
   });
   assert.deepEqual(await refreshOnDemand({ refresh: ["x"] }, deps(deploymentOf())), {
-    refused: "no remote agent x; the deployment names none",
+    refused: 'no remote agent "x"; the deployment names none',
   });
+  const strange = ["../x", "", "hm ", "*", "__proto__", "\u001b[2J", "n".repeat(81)];
+  assert.deepEqual(
+    await Promise.all(strange.map((name) => refreshOnDemand({ refresh: [name] }, deps(of)))),
+    ["../x", "", "hm ", "*", "__proto__", "\\u001b[2J", `${"n".repeat(80)}…`].map((shown) => ({
+      refused: `no remote agent "${shown}"; there are auditor`,
+    })),
+  );
   assert.deepEqual(await refreshOnDemand({ refresh: "all" }, deps(deploymentOf())), {
     refreshed: [],
     late: [],
