@@ -8,6 +8,7 @@ import { Listening } from "./listening.ts";
 import { STEPS } from "./names.ts";
 import type { Called } from "./open.ts";
 import { isOver, isSameQuestion, type Told } from "./told.ts";
+import { conversationOf } from "./trace.ts";
 import { troubleOf } from "./trouble.ts";
 
 /** The remote, or the way to it, has failed the task. Uncaught it ends ours as `internal`, in these words. */
@@ -125,7 +126,7 @@ export class Conversation {
     const { id, skill } = this.#task;
     // The same whenever it is sent, and of this task alone; until the remote calls the conversation something, we do.
     const messageId = `${id}-${++this.#sent}`;
-    const contextId = this.#listening.told.contextId ?? this.#task.contextId ?? id;
+    const contextId = this.#listening.told.contextId ?? conversationOf(id, this.#task.contextId);
     return { messageId, contextId, skill, parts, held: this.#held };
   }
 
