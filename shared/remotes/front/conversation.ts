@@ -199,7 +199,7 @@ export class Conversation {
       const value = await this.#front.ask((exchange) => {
         begun = true;
         return what(exchange);
-      });
+      }, this.#listening.told);
       return { value };
     } catch (error) {
       signal.throwIfAborted();

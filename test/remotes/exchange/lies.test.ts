@@ -135,6 +135,17 @@ describe("answers", () => {
     await assertFails(next("CANCELED"), "protocol");
   });
 
+  test("about another task or conversation than an earlier exchange was", async () => {
+    const before = { taskId: "t1", contextId: "c1" };
+    const later = () => talk(server, { card: false, before });
+    server.result(task("WORKING"));
+    assert.equal((await (await later()).get("t1", never)).contextId, "c1");
+    server.result(task("WORKING", { contextId: "c2" }));
+    await assertFails((await later()).get("t1", never), "protocol", { message: /conversation/ });
+    server.result(task("WORKING", { id: "t2" }));
+    await assertFails((await later()).get("t2", never), "protocol", { message: /another task/ });
+  });
+
   test("that never come", async () => {
     server.says(() => {});
     const exchange = await anew({ askMs: 50, sendMs: 50 });
