@@ -61,8 +61,16 @@ function checkedJson(remote: string, json: Json | undefined, status: number): st
     throw new RemoteError("too_large", remote, `expected JSON nested at most ${MAX_REMOTE_DEPTH} deep`, {
       sent: true,
     });
+  if (!isFiniteJson(json.value))
+    throw new RemoteError("protocol", remote, "expected numbers that JSON can hold again", { sent: true });
   if ("error" in json.value) throw toldError(remote, json.value.error, status);
   return json.text;
+}
+
+/** Whether none of its numbers is beyond a double's range: that reads as infinite, and cannot be written (RFC 8259 §6). */
+function isFiniteJson(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  return typeof value !== "object" || value === null || Object.values(value).every(isFiniteJson);
 }
 
 function checkedStream(remote: string, answer: Response, signal: AbortSignal | null | undefined): Response {

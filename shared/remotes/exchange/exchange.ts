@@ -52,7 +52,7 @@ class RemoteExchange implements Exchange {
     this.protocol = way.protocol;
     this.#options = options;
     this.#client = client;
-    this.#thread = new Thread(remote.name);
+    this.#thread = new Thread(remote.name, options.before);
     this.#limits = limits;
     this.#headers = headersOf(options);
   }

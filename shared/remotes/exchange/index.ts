@@ -1,6 +1,7 @@
 /** Speaking with remote agents over A2A (docs/remotes.md, how a remote agent is asked). */
 export { RemoteError, type RemoteErrorCode } from "./errors.ts";
 export { openExchange } from "./exchange.ts";
+export { isRemoteId } from "./ids.ts";
 export { remoteFetch } from "./remote-fetch.ts";
 export type {
   Canceled,

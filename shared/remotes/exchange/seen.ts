@@ -2,10 +2,10 @@ import type { Part } from "../../wire/message.ts";
 import { given, type Reading, readWith } from "../../wire/reading.ts";
 import { isTerminal, type TaskState } from "../../wire/states.ts";
 import * as z from "../../zod.ts";
+import { isRemoteId } from "./ids.ts";
 import {
   MAX_REMOTE_ARTIFACTS,
   MAX_REMOTE_DESCRIPTION,
-  MAX_REMOTE_ID,
   MAX_REMOTE_LABEL,
   MAX_REMOTE_PART_URL,
   MAX_REMOTE_PARTS,
@@ -34,11 +34,7 @@ const STATES: readonly (TaskState | undefined)[] = [
 const OBSERVED = /^application\/vnd\.protolabs\.[a-z0-9.-]{1,64}\+json$/;
 
 const schemas = z.whenUsed(() => {
-  const id = z.string().check(
-    z.minLength(1),
-    z.maxLength(MAX_REMOTE_ID),
-    z.refine((of) => !/\p{C}/u.test(of), "expected an id"),
-  );
+  const id = z.string().check(z.refine(isRemoteId, "expected an id"));
   const noId = z.pipe(
     z.optional(z.union([id, z.literal("")])),
     z.transform((of) => of || undefined),

@@ -57,11 +57,17 @@ export class TaskStream implements Rest {
       sent: true,
     });
     const timer = setTimeout(() => this.#own.abort(late), limits.streamMs).unref();
+    const mute = new RemoteError("timeout", remote, `its stream said nothing within ${limits.sendMs} ms`, {
+      sent: true,
+    });
+    // Comments keep a connection open, and say nothing of the task.
+    const begin = setTimeout(() => this.#own.abort(mute), limits.sendMs).unref();
     let state: TaskState | undefined;
     let taskId = this.#call.taskId;
     let events = 0;
     try {
       for await (const event of open(AbortSignal.any([signal, this.#own.signal]))) {
+        clearTimeout(begin);
         if (++events > limits.streamEvents)
           throw new RemoteError("too_large", remote, `expected at most ${limits.streamEvents} events`, {
             sent: true,
@@ -78,6 +84,7 @@ export class TaskStream implements Rest {
       this.#own.signal.throwIfAborted();
       throw remoteError(remote, error);
     } finally {
+      clearTimeout(begin);
       clearTimeout(timer);
     }
     if (state === undefined || !INTERRUPTED.has(state))

@@ -16,8 +16,12 @@ export class Thread {
   readonly #remote: string;
   readonly #tasks = new Map<string, Known>();
 
-  constructor(remote: string) {
+  readonly #before: Pick<Seen, "taskId" | "contextId">;
+
+  /** @param before what an earlier exchange has told of the same task */
+  constructor(remote: string, before: Pick<Seen, "taskId" | "contextId"> = {}) {
     this.#remote = remote;
+    this.#before = before;
   }
 
   /**
@@ -32,6 +36,11 @@ export class Thread {
     const seen = read.value;
     if (taskId !== undefined && seen.taskId !== taskId && !(seen.kind === "message" && !seen.taskId))
       throw this.#protocol("it answers about another task than it was asked about");
+    const before = this.#before;
+    if (before.taskId !== undefined && seen.taskId !== undefined && seen.taskId !== before.taskId)
+      throw this.#protocol("it answers about another task than before");
+    if (before.contextId !== undefined && seen.contextId !== undefined && seen.contextId !== before.contextId)
+      throw this.#protocol("it moves its task to another conversation");
     if (seen.taskId !== undefined && seen.kind !== "message") this.#note(seen.taskId, seen);
     return seen;
   }

@@ -162,6 +162,8 @@ export interface ExchangeOptions {
   /** `remoteFetch(remote, …)`: who we are there, and what may be reached. */
   readonly fetch: GuardedFetch;
   readonly trace: ExchangeTrace;
+  /** What earlier exchanges have told of the same task: what is told now must go with it. */
+  readonly before?: Pick<Seen, "taskId" | "contextId"> | undefined;
   readonly limits?: Partial<ExchangeLimits>;
 }
 

@@ -8,6 +8,7 @@ import { Listening } from "./listening.ts";
 import { STEPS } from "./names.ts";
 import type { Called } from "./open.ts";
 import { isOver, isSameQuestion, type Told } from "./told.ts";
+import { conversationOf } from "./trace.ts";
 import { troubleOf } from "./trouble.ts";
 import { type Course, pauseMs, Troubles } from "./troubles.ts";
 
@@ -133,7 +134,7 @@ export class Conversation {
     const { id, skill } = this.#task;
     // The same whenever it is sent, and of this task alone; until the remote calls the conversation something, we do.
     const messageId = `${id}-${++this.#sent}`;
-    const contextId = this.#listening.told.contextId ?? this.#task.contextId ?? id;
+    const contextId = this.#listening.told.contextId ?? conversationOf(id, this.#task.contextId);
     return { messageId, contextId, skill, parts, held: this.#held };
   }
 
@@ -204,7 +205,7 @@ export class Conversation {
       const value = await this.#front.ask((exchange) => {
         begun = true;
         return what(exchange);
-      });
+      }, this.#listening.told);
       return { value };
     } catch (error) {
       signal.throwIfAborted();

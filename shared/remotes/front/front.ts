@@ -1,6 +1,6 @@
 import type { Task } from "../../agents/types.ts";
 import type { LogFields } from "../../telemetry/fields.ts";
-import type { Exchange } from "../exchange/index.ts";
+import type { Exchange, ExchangeOptions } from "../exchange/index.ts";
 import type { Terms } from "./terms.ts";
 
 /** A task as a front sees it: what it says of itself goes along to the remote. */
@@ -13,9 +13,10 @@ export interface Front {
   /**
    * One exchange, through the remote's circuit.
    *
+   * @param before what was told of the task until now, which what is told must go with
    * @throws RemoteError, CircuitOpenError, or what keeps it from being begun
    */
-  ask<T>(what: (exchange: Exchange) => Promise<T>): Promise<T>;
+  ask<T>(what: (exchange: Exchange) => Promise<T>, before?: ExchangeOptions["before"]): Promise<T>;
   /** On what terms a skill is asked for, as card and file have them now. */
   terms(skill: string): Promise<Terms>;
   /** A warning in the function's log; never what the remote says. */

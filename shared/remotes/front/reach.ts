@@ -62,10 +62,10 @@ export class Reach {
         const remote = this.#remote(name);
         return termsOf(skill, remote, await this.#facts(remote));
       },
-      ask: async (what) => {
+      ask: async (what, before) => {
         const remote = this.#remote(name);
         const [fetch, facts] = await Promise.all([this.#open(remote), this.#facts(remote)]);
-        const exchange = await openExchange({ remote, facts, fetch, trace });
+        const exchange = await openExchange({ remote, facts, fetch, trace, before });
         return await this.#breaker.around(name, () => what(exchange), endOf);
       },
     };

@@ -34,6 +34,23 @@ describe("answers", () => {
     await assertFails(get(), "too_large");
   });
 
+  test("with a number that JSON cannot hold again are no A2A", async () => {
+    const says = (number: string) =>
+      server.says((_, response, id) =>
+        response
+          .writeHead(200, { "content-type": "application/json" })
+          .end(
+            `{"id":${id},"jsonrpc":"2.0","result":{"id":"t1","artifacts":[{"artifactId":"a","parts":[{"data":{"x":[${number}]}}]}]}}`,
+          ),
+      );
+    says("1e308");
+    assert.deepEqual((await get()).artifacts[0]?.parts, [{ data: { x: [1e308] } }]);
+    for (const number of ["1e999", "-1e999"]) {
+      says(number);
+      await assertFails(get(), "protocol", { sent: true, message: /numbers/ });
+    }
+  });
+
   test("that are JSON-RPC and not A2A are told by their field", async () => {
     for (const [result, field] of [
       [{}, /task\.id/],
@@ -116,6 +133,17 @@ describe("answers", () => {
     await next("COMPLETED");
     await assertFails(next("WORKING"), "protocol", { message: /after it has ended/ });
     await assertFails(next("CANCELED"), "protocol");
+  });
+
+  test("about another task or conversation than an earlier exchange was", async () => {
+    const before = { taskId: "t1", contextId: "c1" };
+    const later = () => talk(server, { card: false, before });
+    server.result(task("WORKING"));
+    assert.equal((await (await later()).get("t1", never)).contextId, "c1");
+    server.result(task("WORKING", { contextId: "c2" }));
+    await assertFails((await later()).get("t1", never), "protocol", { message: /conversation/ });
+    server.result(task("WORKING", { id: "t2" }));
+    await assertFails((await later()).get("t2", never), "protocol", { message: /another task/ });
   });
 
   test("that never come", async () => {
@@ -233,6 +261,20 @@ describe("streams", () => {
       );
     });
     await assertFails(streamed(), "lost", { sent: true });
+  });
+
+  test("that say nothing but comments are too late, and what comes after a first event is not", async () => {
+    const alive = (first?: unknown) =>
+      server.says((_, response, id) => {
+        begin(response);
+        if (first !== undefined) response.write(event({ jsonrpc: "2.0", id, result: first }));
+        const timer = setInterval(() => response.write(": alive\n\n"), 20);
+        response.on("close", () => clearInterval(timer));
+      });
+    alive();
+    await assertFails(streamed({ sendMs: 500 }), "timeout", { sent: true, message: /said nothing/ });
+    alive(status("WORKING"));
+    await assertFails(streamed({ sendMs: 2_000, streamMs: 3_000 }), "timeout", { message: /went on/ });
   });
 
   test("that end while the task waits for somebody have ended", async () => {

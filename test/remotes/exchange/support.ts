@@ -36,6 +36,7 @@ interface Talk {
   readonly card?: boolean;
   readonly limits?: Partial<ExchangeLimits>;
   readonly guard?: GuardOptions;
+  readonly before?: ExchangeOptions["before"];
 }
 
 /** Speaks with a server as a function does: by the card that it shows, and with nothing allowed but its origin. */
@@ -51,7 +52,7 @@ export async function talk(server: Pick<RemoteServer, "url" | "origin">, of: Tal
   const guard = { allow: allowList([server.origin]), ...of.guard };
   const facts = of.card === false ? undefined : { url: server.url, card: await cardOf(server.url, guard) };
   const fetch = remoteFetch(remote, of.credential, guard);
-  return openExchange({ remote, facts, fetch, trace: TRACE, limits: of.limits });
+  return openExchange({ remote, facts, fetch, trace: TRACE, limits: of.limits, before: of.before });
 }
 
 async function cardOf(url: string, guard: GuardOptions) {
