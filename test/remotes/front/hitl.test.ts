@@ -44,7 +44,9 @@ describe("what goes to a remote agent is held", () => {
 
 test("terms are the stricter of card and file, for a skill and for all", () => {
   const facts = (extensions: object) =>
-    ({ card: { skills: [{ id: "merge" }, { id: "deploy" }], extensions } }) as Parameters<typeof termsOf>[2];
+    ({ card: { skills: [{ id: "merge" }, { id: "deploy" }], extensions } }) as unknown as Parameters<
+      typeof termsOf
+    >[2];
   const card = facts({
     hitl: [{ skill: "merge", mode: "veto", vetoTtlMs: 90_000 }],
     blast: [{ skill: "merge", radius: "repo" }],
@@ -68,7 +70,7 @@ test("terms are the stricter of card and file, for a skill and for all", () => {
 
 test("a skill that the card does not have is held as the strictest that it has", () => {
   const facts = (ids: string[], hitl: object[], blast: object[] = []) =>
-    ({ card: { skills: ids.map((id) => ({ id })), extensions: { hitl, blast } } }) as Parameters<
+    ({ card: { skills: ids.map((id) => ({ id })), extensions: { hitl, blast } } }) as unknown as Parameters<
       typeof termsOf
     >[2];
   const file = { skills: [] };
