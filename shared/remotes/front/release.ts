@@ -6,10 +6,10 @@ import { TELL_END_MS, UNDER_WAY_MS } from "./limits.ts";
 import { type Called, isOpen, journaled, standingOf } from "./open.ts";
 
 /**
- * What an operator mends, here or there: who we are to it (credentials change, and not on both sides at once), and what may
- * be reached. Otherwise the remote would work on for nobody.
+ * What may be otherwise at the next attempt: who we are to it (credentials change, and not on both sides at once), what may
+ * be reached, and what stands between us and it that answers in its place. Otherwise the remote would work on for nobody.
  */
-const MENDED: ReadonlySet<RemoteErrorCode> = new Set(["refused", "not_allowed"]);
+const PASSING: ReadonlySet<RemoteErrorCode> = new Set(["refused", "not_allowed", "protocol", "too_large"]);
 
 /** How long one attempt to tell the remote may take, in milliseconds: whoever ends a task has little time left. */
 const ATTEMPT_MS = 8_000;
@@ -19,7 +19,7 @@ const ATTEMPT_MS = 8_000;
  *
  * - `nothing`: it has none, or is done with it
  * - `told`: it knows
- * - `refused`: it does not cancel this task, or takes what we say for none of A2A
+ * - `refused`: it does not cancel this task, or has no such thing
  * - `unknown`: whether it has the message cannot be found out
  * - `gave_up`: it could not be told for so long that nobody tries any more
  * - `later`: it could not be told, and is to be told again
@@ -60,7 +60,7 @@ export async function release(
       return outcome === "over" || outcome === "gone" ? "nothing" : "told";
     });
   } catch (error) {
-    if (error instanceof RemoteError && !error.retryable && !MENDED.has(error.code)) return "refused";
+    if (error instanceof RemoteError && !error.retryable && !PASSING.has(error.code)) return "refused";
     return age < TELL_END_MS ? "later" : "gave_up";
   }
 }

@@ -1,7 +1,7 @@
 import type { HttpFacts } from "../../cards/peer-facts.ts";
 import type { RemoteConfig } from "../../config/remotes.ts";
 import type { Part } from "../../wire/index.ts";
-import { type Holding, holdingOf } from "../hitl/mode.ts";
+import { type Holding, holdingOf, holdingOfAny } from "../hitl/mode.ts";
 
 /** On what terms a task goes to a remote agent (docs/hitl.md): stored before anything else, and the same to its end. */
 export interface Terms extends Holding {
@@ -9,7 +9,10 @@ export interface Terms extends Holding {
   readonly approvalMs?: number;
 }
 
-/** The terms as card and file have them now. */
+/**
+ * The terms as card and file have them now. A skill that the card does not have, as the one for everything of an agent
+ * whose file names none (docs/hitl.md), is held as the strictest that it has.
+ */
 export function termsOf(
   skill: string,
   { hitl, skills }: Pick<RemoteConfig, "hitl" | "skills">,
@@ -17,8 +20,11 @@ export function termsOf(
 ): Terms {
   const ofSkill = skills.find(({ name }) => name === skill)?.hitl;
   const approvalSec = hitl?.approvalSec;
+  const file = [hitl, ofSkill];
+  const card = facts?.card;
+  const isOfCard = card === undefined || card.skills.some(({ id }) => id === skill);
   return {
-    ...holdingOf(skill, facts?.card.extensions, [hitl, ofSkill]),
+    ...(isOfCard ? holdingOf(skill, card?.extensions, file) : holdingOfAny(skill, card.extensions, file)),
     ...(approvalSec !== undefined && { approvalMs: approvalSec * 1_000 }),
   };
 }

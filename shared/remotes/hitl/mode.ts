@@ -88,3 +88,31 @@ export function holdingOf(
     ...(mode === "veto" && { vetoTtlMs: Math.max(MIN_VETO_TTL_MS, declared.vetoTtlMs ?? VETO_TTL_MS) }),
   };
 }
+
+/**
+ * What holds for a skill that a card does not have: what is asked under its name may be any of what the agent does, and
+ * is held as the strictest of that. Of each part of it, over all skills of which the card has anything, and the skill
+ * itself.
+ *
+ * @param card @param file as for {@link holdingOf}
+ */
+export function holdingOfAny(
+  skill: string,
+  card: { readonly hitl: readonly HitlEntry[]; readonly blast: readonly BlastEntry[] },
+  file: readonly (OperatorSays | undefined)[] = [],
+): Holding {
+  const skills = new Set([...card.hitl, ...card.blast].map((of) => of.skill));
+  return [...skills].map((of) => holdingOf(of, card, file)).reduce(stricter, holdingOf(skill, card, file));
+}
+
+function stricter(one: Holding, other: Holding): Holding {
+  const mode = further(HITL_MODES, one.mode, other.mode) ?? one.mode;
+  const radius = further(BLAST_RADII, one.radius, other.radius);
+  const vetoTtlMs = Math.max(one.vetoTtlMs ?? 0, other.vetoTtlMs ?? 0);
+  return {
+    mode,
+    ...(radius !== undefined && { radius }),
+    reviewer: one.reviewer === "operator" ? "operator" : other.reviewer,
+    ...(mode === "veto" && { vetoTtlMs }),
+  };
+}

@@ -43,7 +43,10 @@ describe("what goes to a remote agent is held", () => {
 });
 
 test("terms are the stricter of card and file, for a skill and for all", () => {
-  const facts = (extensions: object) => ({ card: { extensions } }) as Parameters<typeof termsOf>[2];
+  const facts = (extensions: object) =>
+    ({ card: { skills: [{ id: "merge" }, { id: "deploy" }], extensions } }) as unknown as Parameters<
+      typeof termsOf
+    >[2];
   const card = facts({
     hitl: [{ skill: "merge", mode: "veto", vetoTtlMs: 90_000 }],
     blast: [{ skill: "merge", radius: "repo" }],
@@ -63,4 +66,46 @@ test("terms are the stricter of card and file, for a skill and for all", () => {
     approvalMs: 60_000,
   });
   assert.equal(termsOf("other", { skills }, undefined).mode, "notification");
+});
+
+test("a skill that the card does not have is held as the strictest that it has", () => {
+  const facts = (ids: string[], hitl: object[], blast: object[] = []) =>
+    ({ card: { skills: ids.map((id) => ({ id })), extensions: { hitl, blast } } }) as unknown as Parameters<
+      typeof termsOf
+    >[2];
+  const file = { skills: [] };
+  const gated = { skill: "deploy", mode: "gated", reviewer: "operator" };
+  assert.deepEqual(termsOf("task", file, facts(["deploy"], [gated])), {
+    mode: "gated",
+    reviewer: "operator",
+  });
+
+  const vetoes = [
+    { skill: "a", mode: "veto", vetoTtlMs: 10_000 },
+    { skill: "b", mode: "veto", vetoTtlMs: 90_000 },
+    { skill: "c", mode: "autonomous", reviewer: "operator" },
+  ];
+  const near = [{ skill: "c", radius: "self" }];
+  assert.deepEqual(termsOf("task", file, facts(["a", "b", "c"], vetoes, near)), {
+    mode: "veto",
+    radius: "self",
+    reviewer: "operator",
+    vetoTtlMs: 90_000,
+  });
+  const far = [{ skill: "d", radius: "fleet" }];
+  assert.equal(termsOf("task", file, facts(["d"], [], far)).mode, "gated");
+  assert.equal(
+    termsOf("ops", { skills: [{ name: "ops" }] }, facts(["deploy"], [gated])).reviewer,
+    "operator",
+  );
+
+  // What the card has is what it says, nothing that a card says leaves nothing to hold by, and nothing becomes less.
+  assert.equal(termsOf("task", file, facts(["task", "deploy"], [gated])).mode, "notification");
+  assert.equal(termsOf("task", file, facts(["deploy"], [])).mode, "notification");
+  const quiet = [{ skill: "c", mode: "autonomous" }];
+  assert.equal(termsOf("task", file, facts(["c"], quiet, near)).mode, "notification");
+  assert.equal(
+    termsOf("task", { skills: [], hitl: { mode: "compound" } }, facts(["deploy"], [gated])).mode,
+    "compound",
+  );
 });

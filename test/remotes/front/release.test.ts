@@ -107,6 +107,7 @@ describe("what a remote is told of a task that is over", () => {
     // Credentials are rotated, and not on both sides at once.
     assert.equal(await broken("refused", TELL_END_MS - 1), "later");
     assert.equal(await broken("refused", TELL_END_MS), "gave_up");
+    assert.equal(await broken("protocol", 0), "later");
     assert.equal(await broken("not_allowed", 0), "later");
     assert.equal(await broken("invalid", 0), "refused");
   });
