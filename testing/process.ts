@@ -166,6 +166,7 @@ export class Process {
         send: (message, ...rest) => put("messenger.send", "", () => messenger.send(message, ...rest)),
         fetch: (artifact) => this.read(() => messenger.fetch(artifact)),
         countArtifacts: (child) => this.read(() => messenger.countArtifacts(child)),
+        controlsHeard: (runtime) => this.read(() => messenger.controlsHeard(runtime)),
       },
     };
   }

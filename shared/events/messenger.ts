@@ -1,7 +1,17 @@
 import { createHash } from "node:crypto";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { ARTIFACTS_BUCKET, countOn, EVENTS_STREAM, getObject, publishOnStream } from "../nats/index.ts";
+import {
+  ARTIFACTS_BUCKET,
+  CONTROLS_STREAM,
+  controlsConsumer,
+  countOn,
+  EVENTS_STREAM,
+  getObject,
+  type Heard,
+  heardBy,
+  publishOnStream,
+} from "../nats/index.ts";
 import type { ChildKey } from "../tasks/store.ts";
 import { type ArtifactRef, eventSubject, type Outgoing } from "../wire/index.ts";
 
@@ -32,6 +42,13 @@ export interface Messenger {
    * @throws when NATS cannot be reached
    */
   countArtifacts(child: ChildKey): Promise<number>;
+  /**
+   * How far the controls for an agent of ours are heard: one that is settled is decided, and what it changes is in its
+   * task's journal.
+   *
+   * @throws when NATS cannot be reached, or has no durable for them
+   */
+  controlsHeard(runtime: string): Promise<Heard>;
 }
 
 /**
@@ -59,6 +76,12 @@ export function natsMessenger(options: { readonly connection: () => Promise<Nats
       const nc = await options.connection();
       const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
       return countOn(jsm, EVENTS_STREAM, eventSubject(executor, delegator, childTaskId, "artifact"));
+    },
+
+    async controlsHeard(runtime) {
+      const nc = await options.connection();
+      const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+      return heardBy(jsm, CONTROLS_STREAM, controlsConsumer(runtime));
     },
   };
 }

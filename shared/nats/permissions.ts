@@ -65,7 +65,11 @@ export const NATS_PERMISSIONS: readonly NatsPermission[] = [
     ["bridge"],
     "whether the durable is there, and as it should be",
   ),
-  publish("$JS.API.CONSUMER.INFO.A2A_CONTROLS.a2a_controls_<runtime>", ["bridge", "command"], "the same"),
+  publish(
+    "$JS.API.CONSUMER.INFO.A2A_CONTROLS.a2a_controls_<runtime>",
+    ["bridge", "work", "command"],
+    "the same; whether an objection may still be unread",
+  ),
   publish(
     "$JS.API.CONSUMER.INFO.A2A_EVENTS.a2a_events_<runtime>",
     ["bridge", "command"],

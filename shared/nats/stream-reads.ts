@@ -47,6 +47,29 @@ export async function countOn(jsm: JetStreamManager, stream: string, subject: st
   return state.subjects?.[subject] ?? 0;
 }
 
+/** How far a durable has come: what it has handed out last, and up to where all of it is settled. */
+export interface Heard {
+  /** How many of its messages are on the stream that it has not handed out. */
+  readonly waiting: number;
+  /** How many are handed out and not settled. */
+  readonly unsettled: number;
+  /** The sequence that was handed out last. */
+  readonly handedOut: number;
+  /** Up to this sequence all are settled. */
+  readonly settled: number;
+}
+
+/** @throws as {@link readBySeq}; also when there is no such durable */
+export async function heardBy(jsm: JetStreamManager, stream: string, durable: string): Promise<Heard> {
+  const info = await jsm.consumers.info(stream, durable);
+  return {
+    waiting: info.num_pending,
+    unsettled: info.num_ack_pending,
+    handedOut: info.delivered.stream_seq,
+    settled: info.ack_floor.stream_seq,
+  };
+}
+
 function plain(stored: StoredMsg | null): StreamMessage | null {
   if (stored === null) return null;
   const headers = Object.fromEntries(stored.header.keys().map((name) => [name, stored.header.get(name)]));

@@ -251,6 +251,10 @@ const RARELY: Readonly<Record<string, (nc: NatsConnection, name: NatsFunction) =
     await putObject(nc, object(name, "first"));
     await putObject(nc, object(name, "second, which takes its place"));
   },
+  async "asks what is heard"(nc, name) {
+    if (name !== "work") return;
+    await natsMessenger({ connection: async () => nc }).controlsHeard("acme-boss");
+  },
   async "reads artifacts"(nc, name) {
     if (name !== "work") return;
     const bytes = randomBytes(2_000_000);

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
-import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { AckPolicy, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Objm } from "@nats-io/obj";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { MAX_FETCHED_BYTES, type Messenger, natsMessenger } from "../../shared/events/messenger.ts";
@@ -243,4 +243,31 @@ test("the events about artifacts of a task are counted", async () => {
   for (const revision of [2, 3]) await messenger.send(artifactEvent(of, { artifact, revision }, CREATED));
   await messenger.send(artifactEvent({ ...of, taskId: "task_d" }, { artifact, revision: 2 }, CREATED));
   assert.equal(await messenger.countArtifacts(child), 2);
+});
+
+test("controls are heard up to where they are settled, and nothing is known without their durable", async () => {
+  await assert.rejects(messenger.controlsHeard("acme-heard"), /consumer not found/);
+  await jsm.consumers.add("A2A_CONTROLS", {
+    durable_name: "a2a_controls_acme-heard",
+    filter_subject: "a2a.v1.control.*.acme-heard.>",
+    ack_policy: AckPolicy.Explicit,
+  });
+  const put = (id: string) =>
+    messenger.send({ subject: "a2a.v1.control.peer-1.acme-heard.t.cancel", msgId: id, body: "{}" });
+  const seen = async () => {
+    const { waiting, unsettled, handedOut, settled } = await messenger.controlsHeard("acme-heard");
+    return [waiting, unsettled, handedOut === settled];
+  };
+  assert.deepEqual(await seen(), [0, 0, true]);
+  await put("heard-1");
+  await put("heard-2");
+  assert.deepEqual(await seen(), [2, 0, true]);
+  const consumer = await jetstream(nc).consumers.get("A2A_CONTROLS", "a2a_controls_acme-heard");
+  const first = await consumer.next();
+  assert.deepEqual(await seen(), [1, 1, false]);
+  const second = await consumer.next();
+  assert.ok(await second?.ackAck());
+  assert.deepEqual(await seen(), [0, 1, false]);
+  assert.ok(await first?.ackAck());
+  assert.deepEqual(await seen(), [0, 0, true]);
 });

@@ -101,6 +101,13 @@ function messenger({ streams, objects, publish }: World, nats: Ask): Messenger {
         () => streams.countOn(EVENTS_STREAM, subject),
       );
     },
+    // No handler there takes a silence for an approval.
+    controlsHeard: (runtime) =>
+      nats(
+        () => `asks what is heard of the controls for ${runtime}`,
+        false,
+        () => ({ waiting: 0, unsettled: 0, handedOut: 0, settled: 0 }),
+      ),
     fetch: ({ key }) =>
       nats(
         () => `fetches the artifact ${key}`,

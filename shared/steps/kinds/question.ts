@@ -5,6 +5,7 @@ import { durable } from "../durable.ts";
 import { DAY } from "../duration.ts";
 import type { Done, Engine } from "../engine.ts";
 import { reviveError, type StoredError } from "../failures.ts";
+import { Silence } from "./silence.ts";
 
 /** How long a question waits that names no time, in milliseconds. */
 export const MAX_QUESTION_MS = 30 * DAY;
@@ -55,6 +56,7 @@ export async function questionStep(engine: Engine, id: string, question: Questio
 
 async function answered(engine: Engine, id: string, question: Question): Promise<Done> {
   const { view, clock, lot } = engine;
+  const silence = new Silence(engine);
   for (;;) {
     const answer = view.answers.get(id);
     const open = view.open.get(id);
@@ -66,7 +68,13 @@ async function answered(engine: Engine, id: string, question: Question): Promise
     } else if (open === undefined) await ask(engine, id, question, {});
     else if (open.until === undefined) await beginWindow(engine, id, question, open);
     else if (open.until <= clock.now()) {
-      const late = await giveUp(engine, id, question);
+      // A task whose life is over before its question's time was not given all of it.
+      const approves = question.silence === "approves" && clock.now() < engine.lifeEnd;
+      if (approves && !(await silence.isHeard())) {
+        await lot.park({ until: silence.nextLook(), ready: () => view.answers.has(id) });
+        continue;
+      }
+      const late = await giveUp(engine, id, question, approves);
       if (late !== undefined) return late;
     } else await lot.park({ until: open.until, ready: () => view.answers.has(id) });
   }
@@ -126,12 +134,18 @@ async function beginWindow(
   );
 }
 
-/** Stores that nobody answered, so that a late answer changes nothing; unless one has come meanwhile. */
-async function giveUp(engine: Engine, id: string, question: Question): Promise<Done | undefined> {
+/**
+ * Stores that nobody answered, so that a late answer changes nothing; unless one has come meanwhile: what was put before
+ * is found on the way, for an entry is put behind all others.
+ */
+async function giveUp(
+  engine: Engine,
+  id: string,
+  question: Question,
+  approved: boolean,
+): Promise<Done | undefined> {
   const { view } = engine;
   const { kind } = question;
-  // A task whose life is over before its question's time was not given all of it.
-  const approved = question.silence === "approves" && engine.clock.now() < engine.lifeEnd;
   const error = approved ? undefined : question.unanswered;
   const asked = view.open.get(id)?.since ?? 0;
   const ms = Math.max(0, Math.round(engine.clock.now() - asked));
