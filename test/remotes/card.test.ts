@@ -29,6 +29,7 @@ const NO_EXTENSIONS = {
   required: [],
   hitl: [],
   blast: [],
+  unread: [],
   cost: false,
   confidence: false,
   toolCall: false,

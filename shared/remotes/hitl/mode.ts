@@ -98,7 +98,7 @@ export function holdingOf(
  */
 export function holdingOfAny(
   skill: string,
-  card: { readonly hitl: readonly HitlEntry[]; readonly blast: readonly BlastEntry[] },
+  card: Parameters<typeof holdingOf>[1],
   file: readonly (OperatorSays | undefined)[] = [],
 ): Holding {
   const skills = new Set([...card.hitl, ...card.blast].map((of) => of.skill));
