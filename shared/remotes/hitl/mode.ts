@@ -98,7 +98,7 @@ export function holdingOf(
  */
 export function holdingOfAny(
   skill: string,
-  card: Parameters<typeof holdingOf>[1],
+  card: CardSays,
   file: readonly (OperatorSays | undefined)[] = [],
 ): Holding {
   const skills = new Set([...card.hitl, ...card.blast].map((of) => of.skill));
