@@ -51,13 +51,13 @@ export interface Wiring {
  * @param name the function's, under which NATS shows its connection
  * @param deployment what `sluice:deployment` holds
  */
-export function wire(name: string, deployment: unknown): Wiring {
+export function wire(name: string, deployment: Readonly<Record<string, unknown>>): Wiring {
   const parsed = readBundled(deployment);
   const env = readEnv(["TABLE_NAME", "BUCKET_NAME"], process.env);
-  const nats = new NatsLink({
+  const nats = new NatsLink(() => ({
     ...natsAccess(parsed, process.env),
     name: clientName(parsed.deployment, name),
-  });
+  }));
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
   nats.onDisconnect(() => telemetry.count("NatsDisconnects"));

@@ -1,7 +1,8 @@
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { build, type Plugin } from "esbuild";
+import type { Plugin } from "esbuild";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
+import { buildFunction } from "./function-build.ts";
 
 /** The functions of the stack; each is `functions/<name>/handler.ts` exporting `handler`. */
 export const FUNCTION_NAMES = ["bridge", "admit", "control", "events", "work", "sweep", "cards"] as const;
@@ -12,8 +13,6 @@ export const ROOT = resolve(import.meta.dirname, "..");
 
 /** Where the modules live that exist in bundles only (shared/config/virtual.d.ts). */
 const NAMESPACE = "sluice-modules";
-/** Some dependencies are CommonJS and require Node's own modules, which an ES module cannot do by itself. */
-export const MODULE_BANNER = `import{createRequire as sluiceRequire}from"node:module";const require=sluiceRequire(import.meta.url);`;
 
 export interface BundleOptions {
   /** What `sluice:deployment` is. */
@@ -112,37 +111,20 @@ async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
   const { name, entry, root = ROOT } = options;
   // Source maps hold paths relative to the output: a fixed one keeps the bytes free of the real place.
   const nominal = join(root, ".cache", "functions", name);
-  const result = await build({
+  const { files, inputs } = await buildFunction({
     absWorkingDir: root,
     entryPoints: [{ in: join(root, "functions", entry), out: "index" }],
     outdir: nominal,
-    outExtension: { ".js": ".mjs" },
-    write: false,
-    metafile: true,
-    bundle: true,
-    splitting: true,
-    platform: "node",
-    target: "node24",
-    format: "esm",
-    // ES modules first: only they can be shaken down to what a function uses.
-    mainFields: ["module", "main"],
     // Agents may lie outside the repository and use what is installed in it.
     nodePaths: [join(root, "node_modules")],
-    minify: true,
-    keepNames: true,
-    sourcemap: "linked",
-    sourcesContent: false,
-    legalComments: "none",
-    banner: { js: MODULE_BANNER },
     plugins: [sluiceModules(options, root), zodOfStarts(root)],
-    logLevel: "silent",
   });
-  for (const { path, contents } of result.outputFiles) {
+  for (const { path, contents } of files) {
     const file = join(options.outDir, name, relative(nominal, path));
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, contents);
   }
-  return Object.keys(result.metafile.inputs)
+  return Object.keys(inputs)
     .filter((path) => !path.startsWith(NAMESPACE) && !path.includes("node_modules/"))
     .map((path) => resolve(root, path));
 }

@@ -21,19 +21,18 @@ export interface BridgeWiring extends Omit<BridgeDeps, "remainingMs" | "telemetr
  *
  * @param deployment what `sluice:deployment` holds
  */
-export function wireBridge(deployment: unknown): BridgeWiring {
+export function wireBridge(deployment: Readonly<Record<string, unknown>>): BridgeWiring {
   const config = readBundled(deployment);
   const env = readEnv(
     ["TASKS_QUEUE_URL", "CONTROLS_QUEUE_URL", "EVENTS_QUEUE_URL", "INSTANCE_ID"],
     process.env,
   );
-  const access = natsAccess(config, process.env);
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
-  const link = new NatsLink({
-    ...access,
+  const link = new NatsLink(() => ({
+    ...natsAccess(config, process.env),
     name: clientName(config.deployment, "bridge"),
-  });
+  }));
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));
   return {
     link,

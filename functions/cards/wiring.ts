@@ -21,13 +21,15 @@ export interface CardsWiring extends Omit<MinuteDeps, "telemetry" | "timing"> {
  *
  * @param deployment what `sluice:deployment` holds
  */
-export function wireCards(deployment: unknown): CardsWiring {
+export function wireCards(deployment: Readonly<Record<string, unknown>>): CardsWiring {
   const config = readBundled(deployment);
   const env = readEnv(["TABLE_NAME", "INSTANCE_ID"], process.env);
-  const nats = natsAccess(config, process.env);
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
-  const link = new NatsLink({ ...nats, name: clientName(config.deployment, "cards") });
+  const link = new NatsLink(() => ({
+    ...natsAccess(config, process.env),
+    name: clientName(config.deployment, "cards"),
+  }));
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));
   const dynamodb = new DynamoDBClient(awsClient());
   countThrottled(dynamodb, telemetry);
@@ -40,7 +42,9 @@ export function wireCards(deployment: unknown): CardsWiring {
     vault: async (fresh) =>
       (await import("../../shared/cards/key-vault.ts")).keyVault(process.env, { fresh }),
     deployment: config,
-    servers: nats.servers,
+    get servers() {
+      return natsAccess(config, process.env).servers;
+    },
     instance: env.INSTANCE_ID,
     startedAt: Date.now(),
     telemetry,

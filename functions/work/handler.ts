@@ -9,7 +9,6 @@ import { publishMetrics } from "../../shared/telemetry/index.ts";
 import { eachRecord } from "../batch.ts";
 import { choosingOf } from "../choosing.ts";
 import { hinter, newsSubject, pausesOf, wire } from "../wiring.ts";
-import { guardMainThread } from "./guard.ts";
 import { tellRemoteBy } from "./remote.ts";
 import { watchStrays } from "./strays.ts";
 import { work } from "./work.ts";
@@ -34,9 +33,10 @@ watchStrays(wiring.telemetry);
 
 let guarded = false;
 /** Agents' code runs only when a task has come for it: a start need not wait for the guard's thread. */
-function guard(): void {
-  if (!guarded) guardMainThread(wiring.timing);
+async function guard(): Promise<void> {
+  if (guarded) return;
   guarded = true;
+  (await import("./guard.ts")).guardMainThread(wiring.timing);
 }
 
 /** Works on the task that a hint speaks of. */

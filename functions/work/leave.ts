@@ -2,7 +2,7 @@ import { delaySeconds } from "../../shared/config/timing.ts";
 import { cancelChildren } from "../../shared/events/cancel-children.ts";
 import { bidFarewell } from "../../shared/events/farewell.ts";
 import { TaskEnded } from "../../shared/events/journal.ts";
-import type { Run } from "../../shared/steps/run.ts";
+import type { Run } from "../../shared/steps/failure.ts";
 import type { Writer } from "../../shared/steps/writer.ts";
 import { deadlineOf, lifeEnd, stateOf } from "../../shared/tasks/fold.ts";
 import { handOn } from "../../shared/tasks/hand-on.ts";

@@ -4,7 +4,7 @@ import { catchUp } from "../../shared/events/catch-up.ts";
 import { storedEvents } from "../../shared/events/drafts.ts";
 import { ClaimLost, Journal, TaskEnded } from "../../shared/events/journal.ts";
 import { slotsOf } from "../../shared/policy/concurrency.ts";
-import { timedOut } from "../../shared/steps/run.ts";
+import { timedOut } from "../../shared/steps/failure.ts";
 import { deadlineOf, fold } from "../../shared/tasks/fold.ts";
 import { handOn, nextInLine } from "../../shared/tasks/hand-on.ts";
 import type { Entry, Head } from "../../shared/tasks/items.ts";

@@ -1,5 +1,4 @@
 import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
-import { given } from "../wire/reading.ts";
 import * as z from "../zod.ts";
 import type { DeploymentConfig } from "./deployment.ts";
 import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
@@ -14,8 +13,8 @@ import {
 
 /**
  * A deployment as bundles carry it, in the module `sluice:deployment`: read at synth (deployment.ts), nothing left out.
- * Functions see at their start that it is what they were written for; how much of each thing there may be was judged
- * before, and is not judged again.
+ * Functions see that it is what they were written for; how much of each thing there may be was judged before, and is not
+ * judged again.
  */
 
 const text = z.string();
@@ -71,10 +70,10 @@ const hosted = z.whenUsed(
 
 const hitl = () => ({ mode: z.optional(z.enum(HITL_MODES)), radius: z.optional(z.enum(BLAST_RADII)) });
 
-/** Of others: built for deployments alone that have any. */
 const othersOf = z.whenUsed(
-  (): z.ZodMiniType<Pick<DeploymentConfig, "remotes" | "outbound" | "choosing">> =>
+  (): z.ZodMiniType<Pick<DeploymentConfig, (typeof OTHERS)[number]>> =>
     z.strictObject({
+      discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
       remotes: z.optional(
         z.array(
           z.strictObject({
@@ -106,37 +105,50 @@ const othersOf = z.whenUsed(
     }),
 );
 
-const deployment = z.strictObject({
-  deployment: text.check(DEPLOYMENT_NAME),
-  nats: z.strictObject({
-    servers: z.array(text.check(...SERVER_URL)),
-    credentials: text.check(CREDENTIALS),
-    ca: z.optional(text),
-  }),
-  agents: z.unknown(),
-  discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
-  remotes: z.optional(z.unknown()),
-  outbound: z.optional(z.unknown()),
-  choosing: z.optional(z.unknown()),
-});
+const place = z.whenUsed(
+  (): z.ZodMiniType<Pick<DeploymentConfig, "deployment" | "nats">> =>
+    z.strictObject({
+      deployment: text.check(DEPLOYMENT_NAME),
+      nats: z.strictObject({
+        servers: z.array(text.check(...SERVER_URL)),
+        credentials: text.check(CREDENTIALS),
+        ca: z.optional(text),
+      }),
+    }),
+);
+
+/** What there need not be. */
+const OTHERS = ["discovery", "remotes", "outbound", "choosing"] as const;
 
 /**
- * Reads what a bundle carries: where NATS is at once, and the agents when they are first asked for, so that a start does
- * not wait for them.
+ * What a bundle carries. Each part is read when it is first asked for: a start does not wait for what the first request
+ * may not need.
  *
- * @throws Error that names each field that is not as expected; of an agent's, when `agents` is read
+ * @throws Error that names a member that it should not have; of the others, what is not as expected when they are asked for
  */
-export function readBundled(value: unknown): DeploymentConfig {
-  const { agents, remotes, outbound, choosing, ...rest } = read(deployment, value);
-  const readAgents = z.whenUsed(() => read(hosted(), { agents }).agents);
-  const others = remotes ?? outbound ?? choosing;
-  return {
-    ...rest,
-    get agents() {
-      return readAgents();
+export function readBundled(value: Readonly<Record<string, unknown>>): DeploymentConfig {
+  const { deployment, nats, agents, ...rest } = value;
+  for (const name of Object.keys(rest))
+    if (!OTHERS.some((known) => known === name))
+      throw new Error(`the deployment's configuration: there is no "${name}"`);
+  const at = z.whenUsed(() => read(place(), { deployment, nats }));
+  const own = z.whenUsed(() => read(hosted(), { agents }));
+  const others = z.whenUsed(() => read(othersOf(), rest));
+  const config: DeploymentConfig = {
+    get deployment() {
+      return at().deployment;
     },
-    ...(others !== undefined && read(othersOf(), given({ remotes, outbound, choosing }))),
+    get nats() {
+      return at().nats;
+    },
+    get agents() {
+      return own().agents;
+    },
   };
+  for (const name of OTHERS)
+    if (rest[name] !== undefined)
+      Object.defineProperty(config, name, { enumerable: true, get: () => others()[name] });
+  return config;
 }
 
 /** What is read once: to compile a parser for it, as zod does, would take longer. */

@@ -7,7 +7,7 @@ import { remotes } from "./remotes.ts";
 
 /**
  * What a deployment is, as data. `agents.yaml` is read into it at synth (agents-yaml.ts), the bundles carry it as the
- * module `sluice:deployment`, and each function parses it again at cold start (bundled.ts).
+ * module `sluice:deployment`, and each function parses it again when it first asks for it (bundled.ts).
  */
 
 const runtimeId = z.string().check(RUNTIME_ID);

@@ -8,14 +8,17 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** What is read once: to compile a parser for it, as zod does, would take longer. */
 const ONCE = { jitless: true };
 
+const name = z.string().check(z.minLength(1));
+const url = z.url("expected a URL");
+
 /** What the stack tells its functions (infra/functions.ts). */
 const variables = {
-  TABLE_NAME: z.string().check(z.minLength(1)),
-  BUCKET_NAME: z.string().check(z.minLength(1)),
-  TASKS_QUEUE_URL: z.url(),
-  CONTROLS_QUEUE_URL: z.url(),
-  EVENTS_QUEUE_URL: z.url(),
-  INSTANCE_ID: z.string().check(z.minLength(1)),
+  TABLE_NAME: name,
+  BUCKET_NAME: name,
+  TASKS_QUEUE_URL: url,
+  CONTROLS_QUEUE_URL: url,
+  EVENTS_QUEUE_URL: url,
+  INSTANCE_ID: name,
 };
 export type VariableName = keyof typeof variables;
 
@@ -51,7 +54,6 @@ export interface WorkQueues {
   readonly own: ReadonlyMap<string, string>;
 }
 
-const url = z.url("expected a URL");
 const json = z.pipe(
   z.string(),
   z.transform((text, context): unknown => {
@@ -94,13 +96,15 @@ export interface NatsAccess {
   readonly ca?: string;
 }
 
-const list = z.pipe(
-  z.string(),
-  z.transform((value) => value.split(",").map((of) => of.trim())),
-);
-const override = z.object({
-  NATS_SERVERS: z.optional(z.pipe(list, z.array(z.string().check(...SERVER_URL)))),
-  NATS_CREDENTIALS: z.optional(z.string().check(CREDENTIALS)),
+const override = z.whenUsed(() => {
+  const list = z.pipe(
+    z.string(),
+    z.transform((value) => value.split(",").map((of) => of.trim())),
+  );
+  return z.object({
+    NATS_SERVERS: z.optional(z.pipe(list, z.array(z.string().check(...SERVER_URL)))),
+    NATS_CREDENTIALS: z.optional(z.string().check(CREDENTIALS)),
+  });
 });
 
 /**
@@ -110,7 +114,7 @@ const override = z.object({
  * @throws Error that names the variable that is not as expected
  */
 export function natsAccess(deployment: DeploymentConfig, env: Environment): NatsAccess {
-  const parsed = z.safeParse(override, env, ONCE);
+  const parsed = z.safeParse(override(), env, ONCE);
   if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
   const { servers, credentials: own, ca } = deployment.nats;
   return {
@@ -124,4 +128,4 @@ export function natsAccess(deployment: DeploymentConfig, env: Environment): Nats
 export type FunctionVariable =
   | keyof typeof variables
   | keyof z.infer<typeof workQueueVariables>
-  | keyof z.infer<typeof override>;
+  | keyof z.Used<typeof override>;

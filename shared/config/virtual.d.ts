@@ -2,7 +2,7 @@
 
 declare module "sluice:deployment" {
   /** The deployment, still to be parsed by `readBundled`. */
-  const deployment: unknown;
+  const deployment: Readonly<Record<string, unknown>>;
   export default deployment;
 }
 

@@ -94,12 +94,14 @@ export interface Progress {
   readonly data?: string;
 }
 
-const told = z.object({ payload: z.object({ content: z.string(), data: z.optional(z.unknown()) }) });
+const told = z.whenUsed(() =>
+  z.object({ payload: z.object({ content: z.string(), data: z.optional(z.unknown()) }) }),
+);
 
 /** What a stored status event tells, where it is kept in place: progress always is. */
 export function toldBy({ body }: StoredEvent): Progress | undefined {
   if (!("text" in body)) return undefined;
-  const read = told.safeParse(JSON.parse(body.text)).data;
+  const read = told().safeParse(JSON.parse(body.text)).data;
   if (read === undefined) return undefined;
   const { content: text, data } = read.payload;
   return data === undefined ? { text } : { text, data: JSON.stringify(data) };

@@ -2,7 +2,6 @@ import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 import { type Login, readCredentials, secretOf } from "./credentials.ts";
 import { within } from "./deadline.ts";
 import { NatsError } from "./errors.ts";
-import { serverIdentity } from "./server-identity.ts";
 
 /** Where NATS is and as whom to speak to it. */
 export interface NatsSettings {
@@ -61,6 +60,7 @@ export async function connectNats(settings: NatsSettings): Promise<NatsConnectio
 async function dial(settings: NatsSettings, { tls = {}, ...login }: Login): Promise<NatsConnection> {
   const trusted = { ...(settings.ca !== undefined && { ca: settings.ca }), ...tls };
   const secured = Object.keys(trusted).length > 0 || settings.servers.some((url) => url.startsWith("tls://"));
+  const identity = secured && (await import("./server-identity.ts")).serverIdentity(settings.servers);
   try {
     return await connect({
       ...login,
@@ -71,7 +71,7 @@ async function dial(settings: NatsSettings, { tls = {}, ...login }: Login): Prom
       maxReconnectAttempts: -1,
       reconnectTimeWait: RECONNECT_MS,
       pingInterval: 10_000,
-      ...(secured && { tls: { ...trusted, ...serverIdentity(settings.servers) } }),
+      ...(secured && { tls: { ...trusted, ...identity } }),
     });
   } catch (cause) {
     throw connectError(settings, cause);
@@ -105,7 +105,7 @@ function whatToCheck({ credentials }: NatsSettings): string {
  * first answer a flush, and is replaced if it does not.
  */
 export class NatsLink {
-  readonly #settings: NatsSettings;
+  readonly #settings: () => NatsSettings;
   readonly #now: () => number;
   #connection: NatsConnection | undefined;
   #opening: Promise<NatsConnection> | undefined;
@@ -113,8 +113,11 @@ export class NatsLink {
   #disconnected = false;
   readonly #listeners = new Set<() => void>();
 
-  /** @param now the clock, in milliseconds; it only measures pauses */
-  constructor(settings: NatsSettings, now: () => number = Date.now) {
+  /**
+   * @param settings asked for when a connection is opened, so that a start does not wait for them
+   * @param now the clock, in milliseconds; it only measures pauses
+   */
+  constructor(settings: () => NatsSettings, now: () => number = Date.now) {
     this.#settings = settings;
     this.#now = now;
   }
@@ -179,7 +182,7 @@ export class NatsLink {
       this.#connection = undefined;
       void within(current.close(), PROBE_MS);
     }
-    const fresh = await connectNats(this.#settings);
+    const fresh = await connectNats(this.#settings());
     this.#connection = fresh;
     this.#disconnected = false;
     this.#lastUse = this.#now();

@@ -27,7 +27,7 @@ async function readStanding(access: TableAccess, runtime: string): Promise<Stand
   const item = (sk: string) => items.find((of) => of.sk === sk);
   const [paused, policy] = [item(PAUSE_KEY), item(POLICY_KEY)];
   return {
-    ...(paused !== undefined && { pause: pause.parse(paused) }),
+    ...(paused !== undefined && { pause: pause().parse(paused) }),
     ...(policy !== undefined && { policy: runtimePolicy().parse(policy) }),
   };
 }

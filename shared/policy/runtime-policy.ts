@@ -36,12 +36,13 @@ export interface Policies {
 
 /** The policies of a deployment's agents as a sandbox knows them. */
 export function policiesOf(
-  { agents }: Pick<DeploymentConfig, "agents">,
+  deployment: Pick<DeploymentConfig, "agents">,
   standings: Pick<Standings, "of">,
 ): Policies {
   return {
     async of(runtime) {
-      const file = agents.find((agent) => agent.runtime === runtime)?.policy;
+      // Read now and not above: a start does not wait for the agents (shared/config/bundled.ts).
+      const file = deployment.agents.find((agent) => agent.runtime === runtime)?.policy;
       return file && effectivePolicy(file, (await standings.of(runtime)).policy);
     },
   };

@@ -11,7 +11,7 @@ export const PAUSE_KEY = "pause";
 const HELD = "held#";
 const HELD_END = `${HELD}~`;
 
-const heldItem = z.object({ sk: z.string(), taskId: z.string() });
+const heldItem = z.whenUsed(() => z.object({ sk: z.string(), taskId: z.string() }));
 
 /** The pauses over DynamoDB, in the partition of the agent's slots. */
 export function dynamoPauses({ client, table }: Pick<TableAccess, "client" | "table">): PauseStore {
@@ -29,7 +29,7 @@ export function dynamoPauses({ client, table }: Pick<TableAccess, "client" | "ta
       const { Item } = await client.send(
         new GetCommand({ ...key(runtime, PAUSE_KEY), ConsistentRead: true }),
       );
-      return Item === undefined ? undefined : pause.parse(Item);
+      return Item === undefined ? undefined : pause().parse(Item);
     },
 
     async resume(runtime) {
@@ -60,7 +60,7 @@ export function dynamoPauses({ client, table }: Pick<TableAccess, "client" | "ta
             ...(from === undefined ? {} : { ExclusiveStartKey: from }),
           }),
         );
-        for (const item of page.Items ?? []) yield heldItem.parse(item).taskId;
+        for (const item of page.Items ?? []) yield heldItem().parse(item).taskId;
         from = page.LastEvaluatedKey;
       } while (from !== undefined);
     },

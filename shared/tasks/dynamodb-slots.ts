@@ -14,12 +14,14 @@ export type SlotStore = Pick<
   "claimSlot" | "queue" | "slots" | "allSlots" | "nextWaiter" | "dropWaiter"
 >;
 
-const slotsItem = z.object({
-  live: z._default(z.set(z.string()), () => new Set<string>()),
-  queued: z._default(z.number(), 0),
-  lastFrom: z.optional(z.string()),
-});
-const waitItem = z.object({ sk: z.string(), taskId: z.string() });
+const slotsItem = z.whenUsed(() =>
+  z.object({
+    live: z._default(z.set(z.string()), () => new Set<string>()),
+    queued: z._default(z.number(), 0),
+    lastFrom: z.optional(z.string()),
+  }),
+);
+const waitItem = z.whenUsed(() => z.object({ sk: z.string(), taskId: z.string() }));
 
 const HAS_ROOM = "(attribute_not_exists(live) OR size(live) < :max)";
 const IS_FULL = "(attribute_exists(live) AND size(live) >= :max)";
@@ -79,7 +81,7 @@ export function dynamoSlots(access: TableAccess): SlotStore {
 
     async slots(runtime) {
       const { Item } = await client.send(new GetCommand({ ...keys.slots(runtime), ConsistentRead: true }));
-      return slotsItem.parse(Item ?? {});
+      return slotsItem().parse(Item ?? {});
     },
 
     async allSlots(runtimes) {
@@ -89,7 +91,10 @@ export function dynamoSlots(access: TableAccess): SlotStore {
       );
       const byPartition = new Map(items.map((item) => [item.pk, item]));
       return new Map(
-        runtimes.map((runtime) => [runtime, slotsItem.parse(byPartition.get(slotsPartition(runtime)) ?? {})]),
+        runtimes.map((runtime) => [
+          runtime,
+          slotsItem().parse(byPartition.get(slotsPartition(runtime)) ?? {}),
+        ]),
       );
     },
 
@@ -106,7 +111,7 @@ export function dynamoSlots(access: TableAccess): SlotStore {
           }),
         );
         if (Items?.[0] === undefined) continue;
-        const { sk, taskId } = waitItem.parse(Items[0]);
+        const { sk, taskId } = waitItem().parse(Items[0]);
         return { to: runtime, taskId, place: sk };
       }
       return undefined;

@@ -2,15 +2,17 @@ import type { Standings } from "../policy/standing.ts";
 import * as z from "../zod.ts";
 
 /** That an agent's tasks are not claimed (docs/tasks.md, pausing). */
-export const pause = z.object({
-  /** Since when, in milliseconds since 1970. */
-  at: z.number(),
-  /** Who has paused it, in their own words. */
-  by: z.string(),
-  /** Whether new tasks are rejected rather than left waiting. */
-  refuse: z.boolean(),
-});
-export type Pause = z.infer<typeof pause>;
+export const pause = z.whenUsed(() =>
+  z.object({
+    /** Since when, in milliseconds since 1970. */
+    at: z.number(),
+    /** Who has paused it, in their own words. */
+    by: z.string(),
+    /** Whether new tasks are rejected rather than left waiting. */
+    refuse: z.boolean(),
+  }),
+);
+export type Pause = z.Used<typeof pause>;
 
 /** Which agents are paused, and what was held back: kept beside the agents' slots (docs/table.md). */
 export interface PauseStore {

@@ -1,7 +1,7 @@
 /**
  * Our own metrics, all of them: what is counted or measured by any function has its name here, and docs/metrics.md
- * explains each. They are published in the namespace of the stack (infra/observability), every one with the dimension
- * `service`, the function that has measured it.
+ * explains each (meanings.ts). They are published in the namespace of the stack (infra/observability), every one with
+ * the dimension `service`, the function that has measured it.
  *
  * Dimensions have few values, for each combination is a metric that is paid for: an id never is one.
  */
@@ -17,7 +17,6 @@ export interface MetricDefinition {
   readonly dimensions: readonly string[];
   /** The fewer dimensions under which it is published as well: alarms cannot add up over the values of one. */
   readonly also?: readonly (readonly string[])[];
-  readonly meaning: string;
 }
 
 const count = { unit: "Count", kind: "count" } as const;
@@ -37,211 +36,174 @@ export const METRICS = {
     ...count,
     dimensions: OUTCOME,
     also: [["outcome"]],
-    meaning: "tasks decided by `admit`: `accepted`, or the code of the rejection",
   },
   TasksEnded: {
     ...count,
     dimensions: OUTCOME,
     also: [NONE],
-    meaning: "tasks that have ended: `completed`, `canceled`, or the code of the failure",
   },
   TasksTakenOver: {
     ...count,
     dimensions: RUNTIME,
-    meaning: "claims after the first: waits, and workers lost",
   },
-  TasksRunning: { ...gauge, dimensions: RUNTIME, meaning: "tasks that hold a slot of their agent" },
-  TasksQueued: { ...gauge, dimensions: RUNTIME, meaning: "tasks that wait for a slot of their agent" },
+  TasksRunning: { ...gauge, dimensions: RUNTIME },
+  TasksQueued: { ...gauge, dimensions: RUNTIME },
   TimeToAccepted: {
     ...time,
     dimensions: RUNTIME,
     also: [NONE],
-    meaning: "from the message's time on its stream until `accepted` is on its own",
   },
   TimeToResult: {
     ...time,
     dimensions: RUNTIME,
     also: [NONE],
-    meaning: "from the message's time on its stream until the task's last event is on its own",
   },
   // Steps.
   StepDuration: {
     ...time,
     dimensions: RUNTIME,
     also: [NONE],
-    meaning: "a `run` step, from its first attempt to its result, pauses included",
   },
-  StepsRetried: { ...count, dimensions: RUNTIME, meaning: "attempts of `run` steps after the first" },
+  StepsRetried: { ...count, dimensions: RUNTIME },
   QuestionsAsked: {
     ...count,
     dimensions: RUNTIME,
     also: [NONE],
-    meaning: "questions and approvals put to a requester",
   },
-  QuestionsAnswered: { ...count, dimensions: RUNTIME, meaning: "answers that a requester has given" },
-  DelegationsEnded: { ...count, dimensions: OUTCOME, meaning: "tasks handed on that are over, by how" },
-  ChoicesRefused: { ...count, dimensions: OUTCOME, meaning: "requests for whom nobody was chosen, by why" },
+  QuestionsAnswered: { ...count, dimensions: RUNTIME },
+  DelegationsEnded: { ...count, dimensions: OUTCOME },
+  ChoicesRefused: { ...count, dimensions: OUTCOME },
   RefusalsEscalated: {
     ...count,
     dimensions: OUTCOME,
     also: [NONE],
-    meaning: "refusals of one kind that came again and again: once for all of half an hour",
   },
   CircuitsOpened: {
     ...count,
     dimensions: NONE,
-    meaning: "agents that failed again and again, and are left alone for a minute",
   },
   // What agents say of themselves (docs/hitl.md).
-  TaskCostUsd: { ...sum, dimensions: RUNTIME, meaning: "what tasks have cost, in US dollars" },
-  TokensUsed: { ...count, dimensions: RUNTIME, meaning: "tokens that models have read and written" },
-  ToolCalls: { ...count, dimensions: RUNTIME, meaning: "tools that were called" },
-  WorldstateDeltas: { ...count, dimensions: RUNTIME, meaning: "changes that were made in the world" },
+  TaskCostUsd: { ...sum, dimensions: RUNTIME },
+  TokensUsed: { ...count, dimensions: RUNTIME },
+  ToolCalls: { ...count, dimensions: RUNTIME },
+  WorldstateDeltas: { ...count, dimensions: RUNTIME },
   Confidence: {
     ...share,
     dimensions: RUNTIME,
-    meaning: "how sure the agent was of a task that has ended, from 0 to 1",
   },
   SureFailures: {
     ...count,
     dimensions: RUNTIME,
-    meaning: "tasks that failed though their agent was sure, at 0.8 and more",
   },
   // Events.
   UnpublishedAge: {
     ...time,
     dimensions: NONE,
-    meaning: "how long the oldest event has waited for its stream, in the deployment's own time",
   },
   // Messages.
   MessagesForwarded: {
     ...count,
     dimensions: NONE,
-    meaning: "messages that a run of the bridge has put on the queues; told by every run, as 0 too",
   },
   MessagesNotForwarded: {
     ...count,
     dimensions: NONE,
-    meaning: "messages that the bridge gave back to JetStream",
   },
   MessagesRedelivered: {
     ...count,
     dimensions: NONE,
-    meaning: "of those forwarded, the ones delivered before",
   },
-  MessagesPending: { ...gauge, dimensions: NONE, meaning: "messages that no durable of ours was given yet" },
+  MessagesPending: { ...gauge, dimensions: NONE },
   ConsumerPending: {
     ...gauge,
     dimensions: CONSUMER,
-    meaning: "`num_pending` of a durable: messages not delivered yet; told where there are any",
   },
   ConsumerAckPending: {
     ...gauge,
     dimensions: CONSUMER,
-    meaning: "`num_ack_pending` of a durable: delivered and not acknowledged; told where there are any",
   },
   ConsumerRedelivered: {
     ...gauge,
     dimensions: CONSUMER,
-    meaning: "`num_redelivered` of a durable: of those, delivered more than once; told where there are any",
   },
   MessagesGivenBack: {
     ...count,
     dimensions: NONE,
-    meaning: "messages given back because a part was out of reach",
   },
   MessagesTerminated: {
     ...count,
     dimensions: NONE,
-    meaning: "messages that cannot be answered, and were terminated",
   },
   MessagesGone: {
     ...count,
     dimensions: NONE,
-    meaning: "messages that left their stream before they were decided",
   },
   MessagesPoisonous: {
     ...count,
     dimensions: NONE,
-    meaning: "messages that ended their function on every receive",
   },
   AcksUnconfirmed: {
     ...count,
     dimensions: NONE,
-    meaning: "acknowledgements that the server did not confirm",
   },
   // The machinery.
-  TasksDue: { ...count, dimensions: NONE, meaning: "due tasks that a run of `sweep` looked at" },
-  TasksOffered: { ...count, dimensions: NONE, meaning: "of those, the ones offered to the workers" },
-  SweepFailures: { ...count, dimensions: NONE, meaning: "due tasks that could not be attended to" },
+  TasksDue: { ...count, dimensions: NONE },
+  TasksOffered: { ...count, dimensions: NONE },
+  SweepFailures: { ...count, dimensions: NONE },
   // Cards.
   CardAge: {
     ...time,
     dimensions: NONE,
-    meaning:
-      "how old the oldest of our cards was when a run of `cards` came to put it again, in the deployment's own time; one that was not there, or cannot be put, counts as 180 s old",
   },
-  CardsFailed: { ...count, dimensions: NONE, meaning: "cards that a run of `cards` could not put" },
+  CardsFailed: { ...count, dimensions: NONE },
   CardsWithheld: {
     ...count,
     dimensions: NONE,
-    meaning:
-      "cards that were not put, since some reader would refuse them or the agent's policy in the table cannot be read, and A2A cards that cannot be signed",
   },
   CardsForeign: {
     ...count,
     dimensions: NONE,
-    meaning: "cards under our agents' ids that another stack, or somebody else, had put",
   },
   // Peers and remote agents.
-  PeersLive: { ...gauge, dimensions: NONE, meaning: "peers on NATS that are there" },
-  PeersStale: { ...gauge, dimensions: NONE, meaning: "peers on NATS that are known, and not there" },
-  PeersAmiss: { ...gauge, dimensions: NONE, meaning: "records in the bucket of cards that are none" },
+  PeersLive: { ...gauge, dimensions: NONE },
+  PeersStale: { ...gauge, dimensions: NONE },
+  PeersAmiss: { ...gauge, dimensions: NONE },
   RemotesRefreshed: {
     ...count,
     dimensions: NONE,
-    meaning: "cards of remote agents that were asked for and had, changed or not",
   },
   RemotesFailed: {
     ...count,
     dimensions: NONE,
-    meaning: "cards of remote agents that were asked for in vain",
   },
-  RemoteSkillsAdded: { ...count, dimensions: NONE, meaning: "skills that new cards of remote agents have" },
-  RemoteSkillsRemoved: { ...count, dimensions: NONE, meaning: "skills that they have no more" },
+  RemoteSkillsAdded: { ...count, dimensions: NONE },
+  RemoteSkillsRemoved: { ...count, dimensions: NONE },
   RemotesStale: {
     ...gauge,
     dimensions: NONE,
-    meaning: "remote agents whose card was asked for in vain three times in a row, or more",
   },
   RemotesUnreachable: {
     ...gauge,
     dimensions: NONE,
-    meaning: "remote agents that did not answer when they were last looked after",
   },
-  RemoteLatency: { ...time, dimensions: NONE, meaning: "until a remote agent that is looked after answers" },
+  RemoteLatency: { ...time, dimensions: NONE },
   RemoteCardAge: {
     ...time,
     dimensions: NONE,
-    meaning:
-      "how long ago the card of a remote agent was last had, the longest of all, in the deployment's own time; one that may be kept for an hour is not asked for before",
   },
   PeerRoundsFailed: {
     ...count,
     dimensions: ["round"],
-    meaning: "looks for peers (`look`) and rounds through the remote agents that have failed",
   },
   RuntimesWithoutConsumers: {
     ...count,
     dimensions: NONE,
-    meaning: "agents whose durables could not be had at the start of a run of the bridge",
   },
-  BridgeRunsFailed: { ...count, dimensions: NONE, meaning: "runs of the bridge as a service that failed" },
-  NatsDisconnects: { ...count, dimensions: NONE, meaning: "connections to NATS that were lost while in use" },
+  BridgeRunsFailed: { ...count, dimensions: NONE },
+  NatsDisconnects: { ...count, dimensions: NONE },
   RequestsThrottled: {
     ...count,
     dimensions: ["operation"],
-    meaning: "requests that DynamoDB throttled, those included that succeeded when repeated",
   },
 } as const satisfies Record<string, MetricDefinition>;
 

@@ -13,7 +13,7 @@ export function memoryPauses(): PauseStore {
   const pauses = new Map<string, Pause>();
   const held = new Map<string, Set<string>>();
   return {
-    pause: async (runtime, of) => void pauses.set(runtime, pause.parse(of)),
+    pause: async (runtime, of) => void pauses.set(runtime, pause().parse(of)),
     pauseOf: async (runtime) => pauses.get(runtime),
     resume: async (runtime) => pauses.delete(runtime),
     hold: async (runtime, taskId) => void held.set(runtime, new Set([...(held.get(runtime) ?? []), taskId])),

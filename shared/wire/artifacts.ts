@@ -1,4 +1,3 @@
-import { MIMEType } from "node:util";
 import * as z from "../zod.ts";
 import { artifactId, taskId } from "./ids.ts";
 
@@ -62,6 +61,8 @@ function uriOf(bucket: string, key: string): string {
 }
 
 function isMediaType(text: string): boolean {
+  // To import node:util loads all that it has, worker threads and all, at each start (Node.js: process.getBuiltinModule).
+  const { MIMEType } = process.getBuiltinModule("node:util");
   try {
     return new MIMEType(text).essence !== "";
   } catch {

@@ -80,12 +80,13 @@ test("an override that is not as expected is named", () => {
 
 test("what a bundle carries is parsed again, and what is wrong with it named", () => {
   const { nats } = deployment;
-  // Agents are read when they are first asked for.
-  const bundled = readBundled({ deployment: "acme", nats, agents: [{}] });
+  // Each part is read when it is first asked for.
+  const bundled = readBundled({ deployment: "acme", nats, agents: [{}], discovery: 1 });
+  assert.equal(bundled.deployment, "acme");
   assert.throws(() => bundled.agents, /agents\[0\]\.runtime/);
+  assert.throws(() => bundled.discovery, /expected object.*at discovery/s);
   assert.throws(() => readBundled({ deployment: "acme", nats, agents: [], agent: [] }), /"agent"/);
-  assert.throws(
-    () => readBundled({ deployment: "acme", nats: { ...nats, servers: ["a:4222"] }, agents: [] }),
-    /expected a URL nats:.*at nats\.servers\[0\]/s,
-  );
+  const astray = readBundled({ deployment: "acme", nats: { ...nats, servers: ["a:4222"] }, agents: [] });
+  assert.throws(() => astray.nats, /expected a URL nats:.*at nats\.servers\[0\]/s);
+  assert.throws(() => readBundled({}).deployment, /at deployment/);
 });

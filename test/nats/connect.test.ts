@@ -28,7 +28,7 @@ test("nobody at the address is a clear error", async () => {
   const settings = { servers: [server.url], credentials: "none", name: "test" };
   const expected = isNatsError("nats_unreachable", new RegExp(`${server.url} cannot be reached`));
   await assert.rejects(connectNats(settings), expected);
-  await assert.rejects(new NatsLink(settings).get(), expected);
+  await assert.rejects(new NatsLink(() => settings).get(), expected);
 });
 
 test("replies come to inboxes that carry the client's name", async () => {
@@ -92,7 +92,10 @@ test("credentials that cannot be used say why", async () => {
 test("a link keeps one connection, replaces it when it is dead, and survives a restart", async () => {
   const server = await startNats();
   let now = 0;
-  const link = new NatsLink({ servers: [server.url], credentials: "none", name: "test" }, () => now);
+  const link = new NatsLink(
+    () => ({ servers: [server.url], credentials: "none", name: "test" }),
+    () => now,
+  );
   const [first, same] = await Promise.all([link.get(), link.get()]);
   assert.equal(first, same);
   now += 60_000;
@@ -130,7 +133,10 @@ test("a connection that is silent, not closed, is replaced after a pause", async
   const { port } = server.address() as AddressInfo;
   let now = 0;
   const settings = { servers: [`nats://127.0.0.1:${port}`], credentials: "none", name: "test" };
-  const link = new NatsLink(settings, () => now);
+  const link = new NatsLink(
+    () => settings,
+    () => now,
+  );
   const first = await link.get();
   silent = true;
   now += 60_000;
@@ -147,7 +153,10 @@ test("a thawed sandbox whose connection has died without a word publishes on a n
   const server = await startNats();
   const proxy = await startSilentProxy(server.url);
   let now = 0;
-  const link = new NatsLink({ servers: [proxy.url], credentials: "none", name: "test" }, () => now);
+  const link = new NatsLink(
+    () => ({ servers: [proxy.url], credentials: "none", name: "test" }),
+    () => now,
+  );
   const first = await link.get();
   await ensureStreams(await jetstreamManager(first));
   const publish = async (msgId: string) =>

@@ -120,7 +120,7 @@ test("a secret is asked for once, and again when its credentials are refused: it
 test("a link whose credentials are replaced while it is open goes on with the new ones", async () => {
   const server = await startConfiguredNats({ authorization: { user: "u", password: "first" } });
   manager.secrets.set(name, { text: '{"user":"u","password":"first"}' });
-  const link = new NatsLink(settings(server.url));
+  const link = new NatsLink(() => settings(server.url));
   const first = await link.get();
   await first.flush();
 

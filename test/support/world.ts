@@ -145,7 +145,7 @@ export async function startWorld(
   const ddb = new DynamoDBClient(awsSettings(seen.dynamodb));
   const s3 = new S3Client({ ...awsSettings(seen.s3), forcePathStyle: true });
   await s3.send(new CreateBucketCommand({ Bucket: "values" }));
-  const link = new NatsLink({ servers: [seen.nats], credentials: "none", name: "world" });
+  const link = new NatsLink(() => ({ servers: [seen.nats], credentials: "none", name: "world" }));
   await ensureStreams(await jetstreamManager(await link.get()));
 
   const clock = new MovableClock();

@@ -13,6 +13,7 @@ import { agentFunction, cloudConfig } from "../../shared/config/cloud.ts";
 import { agentPolicy } from "../../shared/config/policy.ts";
 import { REASONS } from "../../shared/policy/choosing/reasons.ts";
 import { LOG_FIELDS } from "../../shared/telemetry/fields.ts";
+import { MEANINGS } from "../../shared/telemetry/meanings.ts";
 import {
   dimensionSets,
   METRICS,
@@ -77,9 +78,13 @@ test("the page has each metric of ours with its kind, dimensions and meaning, an
   );
   for (const [name = "", kind, dimensions, also, meaning] of told) {
     const metric = plain(name) as MetricName; // as was just compared
-    const { kind: of, meaning: means }: MetricDefinition = METRICS[metric];
+    const { kind: of }: MetricDefinition = METRICS[metric];
     const [own = [], ...further] = dimensionSets(metric);
-    assert.deepEqual([kind, plain(dimensions), meaning], [of, own.join(", ") || "none", means], metric);
+    assert.deepEqual(
+      [kind, plain(dimensions), meaning],
+      [of, own.join(", ") || "none", MEANINGS[metric]],
+      metric,
+    );
     assert.equal(plain(also), further.map((set) => set.join(", ") || "service alone").join("; "), metric);
   }
 });

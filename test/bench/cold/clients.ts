@@ -1,6 +1,7 @@
+import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { build } from "esbuild";
-import { MODULE_BANNER, ROOT } from "../../../infra/bundle.ts";
+import { ROOT } from "../../../infra/bundle.ts";
+import { buildFunction } from "../../../infra/function-build.ts";
 import { ownParts } from "../../infra/support/own-code.ts";
 
 const IMPORT = /import \{([^}]*)\} from "(@(?:aws-sdk|nats-io)\/[^"]+)"/g;
@@ -19,7 +20,8 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
   const texts = (atStart: boolean) =>
     Array.from(parts).flatMap(([name, text]) => (first.has(name) === atStart ? [text] : []));
   const later = reexports(texts(false));
-  await build({
+  await mkdir(outDir, { recursive: true });
+  const { files } = await buildFunction({
     absWorkingDir: ROOT,
     stdin: {
       contents: `${reexports(texts(true))}\n${later && LATER}`,
@@ -28,19 +30,6 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
     },
     entryNames: "index",
     outdir: outDir,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    platform: "node",
-    target: "node24",
-    format: "esm",
-    mainFields: ["module", "main"],
-    minify: true,
-    keepNames: true,
-    sourcemap: "linked",
-    sourcesContent: false,
-    legalComments: "none",
-    banner: { js: MODULE_BANNER },
     plugins: [
       {
         name: "later",
@@ -53,8 +42,8 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
         },
       },
     ],
-    logLevel: "silent",
   });
+  await Promise.all(files.map(({ path, contents }) => writeFile(path, contents)));
 }
 
 const LATER = `export const later = () => import("later");`;

@@ -21,7 +21,10 @@ export async function thaws(rounds: number): Promise<Thaws[]> {
   const proxy = await startSilentProxy(server.url);
   let frozen = 0;
   const settings = { servers: [proxy.url], credentials: "none", name: "sluice-bench.thaw" };
-  const link = new NatsLink(settings, () => performance.now() + frozen);
+  const link = new NatsLink(
+    () => settings,
+    () => performance.now() + frozen,
+  );
   await ensureStreams(await jetstreamManager(await link.get()));
   let sent = 0;
   const publish = async () => {

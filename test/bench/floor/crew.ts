@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { CreateQueueCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import { build } from "esbuild";
-import { MODULE_BANNER } from "../../../infra/bundle.ts";
+import { MODULE_BANNER } from "../../../infra/function-build.ts";
 import { awsSettings } from "../../../infra/local/aws.ts";
 import type { Load } from "../load.ts";
 import { bareClient, type Client, sdkClient, type Targets } from "./client.ts";

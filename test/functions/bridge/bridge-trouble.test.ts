@@ -64,7 +64,7 @@ test("with SQS out of reach a run ends in time and everything is still there", a
 test("NATS down at the start is a clear error", async () => {
   const other = await startNats();
   await other.stop();
-  const lost = new NatsLink({ servers: [other.url], credentials: "none", name: "bridge" });
+  const lost = new NatsLink(() => ({ servers: [other.url], credentials: "none", name: "bridge" }));
   await assert.rejects(
     bench.run(3_000, { link: lost }),
     (error) => error instanceof NatsError && error.code === "nats_unreachable",
@@ -115,7 +115,7 @@ test("a stream that is not there and may not be made is named, and so is what el
   const says = async (name: string, words: RegExp) => {
     const login = join(mkdtempSync(join(tmpdir(), "sluice-bridge-")), name);
     writeFileSync(login, JSON.stringify({ user: name, password: name }));
-    const link = new NatsLink({ servers: [other.url], credentials: `file:${login}`, name: "bridge" });
+    const link = new NatsLink(() => ({ servers: [other.url], credentials: `file:${login}`, name: "bridge" }));
     t.after(() => link.close());
     await assert.rejects(bench.begin({ link }).end(), (error) => {
       assert.ok(error instanceof NatsError && error.code === "nats_jetstream");
@@ -133,7 +133,7 @@ test("a stream that is not there and may not be made is named, and so is what el
 test("NATS going down during a run is a clear error at its end; coming back, the run goes on", async (t) => {
   const other = await startNats();
   t.after(() => other.stop());
-  const link = new NatsLink({ servers: [other.url], credentials: "none", name: "bridge" });
+  const link = new NatsLink(() => ({ servers: [other.url], credentials: "none", name: "bridge" }));
   t.after(() => link.close());
   const peer = await connectNats({ servers: [other.url], credentials: "none", name: "peer" });
   t.after(() => peer.close());

@@ -52,7 +52,7 @@ async function scene(t: TestContext, server: TestNats, credentials = "none") {
       stop.signal.addEventListener("abort", () => {
         end = Math.min(end, Date.now() + TIMING.marginMs);
       });
-      const link = new NatsLink({ servers: [server.url], credentials, name: "bridge" });
+      const link = new NatsLink(() => ({ servers: [server.url], credentials, name: "bridge" }));
       const urls = { controlsQueueUrl: queueUrl("controls"), eventsQueueUrl: queueUrl("events") };
       try {
         return await runBridge({

@@ -68,7 +68,7 @@ export class Bench {
     this.server = server;
     this.nc = nc;
     this.sqs = sqs;
-    this.link = new NatsLink({ servers: [server.url], credentials: "none", name: "bridge" });
+    this.link = new NatsLink(() => ({ servers: [server.url], credentials: "none", name: "bridge" }));
     this.client = clientFor(sqs.port);
   }
 
