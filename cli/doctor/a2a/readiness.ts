@@ -104,15 +104,10 @@ async function checkOnNats(
     }));
     const [permission, cards] = await Promise.all([
       permissionFinding(nc, { deployment, agents: served }),
-      examine("cards", "see that the bucket A2A_PEERS can be read", async () =>
-        cardFindings(
-          agents,
-          await readBucket(
-            nc,
-            served.map(({ runtime }) => runtime),
-          ),
-        ),
-      ),
+      examine("cards", "see that the bucket A2A_PEERS can be read", async () => {
+        const runtimes = served.map(({ runtime }) => runtime);
+        return cardFindings(agents, (await readBucket(nc, runtimes)).entries);
+      }),
     ]);
     return [login, permission, ...cards];
   } finally {
