@@ -19,6 +19,7 @@ import { fields, hostAgent } from "./host-agent.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { nearest } from "./nearest.ts";
 import { agentPolicy } from "./policy.ts";
+import { closedPlaces } from "./remote-places.ts";
 import { emptyHeaders, legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -110,6 +111,7 @@ export function readAgentsYaml(
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
   findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
+  findings.push(...closedPlaces(remotes ?? [], kept.outbound?.allow ?? []));
   findings.push(...unfitDefault(kept.choosing ?? {}, hosted));
   if (findings.length > 0) throw source.error(findings);
 
