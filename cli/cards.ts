@@ -48,7 +48,8 @@ export function cardsCommand(): Command {
 async function cards(nc: NatsConnection, home: Home, place: Place | undefined, out: Output): Promise<number> {
   const { agents } = await rulesOf(home, place, out);
   const runtimes = agents.map(({ runtime }) => runtime);
-  const stored = new Map((await readBucket(nc, runtimes)).map((entry) => [entry.key, entry]));
+  const { entries } = await readBucket(nc, runtimes);
+  const stored = new Map(entries.map((entry) => [entry.key, entry]));
   const found = agents.map((agent) => lookAtCard(agent, stored.get(agent.runtime)));
   for (const card of found) out.record(card);
   if (found.length === 0) out.line(`no agents in ${home.agentsDir}`);

@@ -1,12 +1,10 @@
-import { type ConsumerInfo, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
+import { type ConsumerInfo, JetStreamApiError, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import * as z from "zod";
 import { PEERS_STREAM, PEERS_SUBJECTS } from "../shared/cards/bucket-facts.ts";
-import { entryOf, MAX_LOOKED_AT } from "../shared/cards/look-through.ts";
-import type { LookedAt } from "../shared/cards/peer-look.ts";
+import { type LookedThrough, lookThrough } from "../shared/cards/look-through.ts";
 import { readLastOn } from "../shared/nats/stream-reads.ts";
 import { TASKS_STREAM, tasksConsumer } from "../shared/nats/streams.ts";
-import { readAll } from "./events.ts";
 
 /** What we show of a card; whatever else it holds does not matter here. */
 const cardRecord = z.looseObject({
@@ -70,26 +68,36 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
+/** How long a server far away may take to send what is read of the bucket, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/** What is read of the bucket of cards. */
+export type Bucket = Pick<LookedThrough, "entries" | "lately">;
+
 /**
  * The keys of the bucket of cards as they are now, taken away or not; none when there is no bucket, or we may not read it.
- * It is read as the command is allowed to (docs/nats.md), and to the same bound as by the functions.
+ * It is read by the same code as by the functions, and so to the same bound.
  *
  * @param keys which ones. Default: all
  */
-export async function readBucket(nc: NatsConnection, keys: readonly string[] = [">"]): Promise<LookedAt[]> {
-  if (keys.length === 0) return [];
-  const filter = { filter_subjects: keys.map((key) => `${PEERS_SUBJECTS}${key}`) };
-  const records = await orNothing(readAll(nc, PEERS_STREAM, filter, MAX_LOOKED_AT));
-  const entries = (records ?? []).map(({ subject, headers, body: data, at: time }) =>
-    entryOf({ subject, headers, data, time }),
-  );
+export async function readBucket(
+  nc: NatsConnection,
+  keys: readonly string[] = [">"],
+  now = Date.now(),
+): Promise<Bucket> {
+  const nothing = { entries: [], lately: false };
+  if (keys.length === 0) return nothing;
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  const of = { keys, now: () => now, patienceMs: PATIENCE_MS };
+  const { entries, lately } = (await orNothing(lookThrough(jetstream(nc), jsm, of))) ?? nothing;
   // The bucket may keep a history; the newest record of an agent counts.
-  return [...new Map(entries.map((entry) => [entry.key, entry])).values()];
+  return { entries: [...new Map(entries.map((entry) => [entry.key, entry])).values()], lately };
 }
 
 /** The cards in the bucket. */
 export async function readCards(nc: NatsConnection, now = Date.now()): Promise<Card[]> {
-  const cards = (await readBucket(nc)).map(({ bytes }) => bytes && readCard(bytes, now));
+  const { entries } = await readBucket(nc, undefined, now);
+  const cards = entries.map(({ bytes }) => bytes && readCard(bytes, now));
   return cards.filter((card) => card !== null && card !== undefined);
 }
 

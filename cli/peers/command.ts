@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import * as z from "zod";
+import { STALE_AFTER_MS } from "../../shared/cards/bucket-facts.ts";
 import { MAX_LOOKED_AT } from "../../shared/cards/look-through.ts";
 import { EXIT } from "../errors.ts";
 import { common, DATA_FOLDER, STACK, stack, withCommon } from "../options.ts";
@@ -75,10 +76,15 @@ function verb(name: string, description: string): Command {
 async function peers(name: string | undefined, given: Options): Promise<number> {
   return inSession(given, async ({ nc, home, place, out }) => {
     const own = new Set(home.agents.map((id) => `${home.deployment}-${id}`));
-    const [seen, rules] = await Promise.all([lookForPeers(nc, own), rulesOf(home, place, out)]);
+    const [{ peers: seen, lately }, rules] = await Promise.all([
+      lookForPeers(nc, own),
+      rulesOf(home, place, out),
+    ]);
     const remotes = await knownRemotes(home, place, rules, out);
-    if (seen.length + own.size >= MAX_LOOKED_AT)
-      out.note(`the bucket of cards may hold more: its first ${MAX_LOOKED_AT} keys were read`);
+    if (lately)
+      out.note(
+        `the bucket of cards holds more than ${MAX_LOOKED_AT} keys: only those put within the last ${STALE_AFTER_MS / 1_000} seconds were read, at most as many`,
+      );
     const meant = meantBy(name, seen, remotes);
     const known = meant.seen.map((of) => withRules(of, rules));
     for (const of of known) out.record(recordOf(of, rules.from));

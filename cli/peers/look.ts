@@ -23,8 +23,16 @@ export interface SeenPeer {
   readonly peer?: Peer;
 }
 
+/** Who was seen in the bucket. */
+export interface SeenPeers {
+  /** By id. */
+  readonly peers: readonly SeenPeer[];
+  /** Whether there are more keys than are read, so that these are of those alone that were put lately. */
+  readonly lately: boolean;
+}
+
 /**
- * Who shows a card now, by id; agents of ours are left out.
+ * Who shows a card now; agents of ours are left out.
  *
  * @param own our agents' runtime ids
  */
@@ -32,9 +40,11 @@ export async function lookForPeers(
   nc: NatsConnection,
   own: ReadonlySet<string>,
   now = Date.now(),
-): Promise<SeenPeer[]> {
-  const entries = (await readBucket(nc)).filter(({ key }) => !own.has(key));
-  return entries.map((entry) => seen(entry, now)).sort((one, other) => (one.id < other.id ? -1 : 1));
+): Promise<SeenPeers> {
+  const { entries, lately } = await readBucket(nc, undefined, now);
+  const others = entries.filter(({ key }) => !own.has(key));
+  const peers = others.map((entry) => seen(entry, now)).sort((one, other) => (one.id < other.id ? -1 : 1));
+  return { peers, lately };
 }
 
 /** One key by itself: what is wrong with another's record is no matter here. */

@@ -1,5 +1,4 @@
 import type { HostedAgent } from "../../shared/config/deployment.ts";
-import { effectivePolicy } from "../../shared/policy/runtime-policy.ts";
 import { CliError } from "../errors.ts";
 import type { Home } from "../home.ts";
 import type { Output } from "../output.ts";
@@ -24,7 +23,7 @@ export async function rulesOf(home: Home, named: Place | undefined, out: Output)
   const file: Rules = { from: "file", agents };
   if (agents.length === 0 || (named === undefined && home.stack === undefined)) return file;
   try {
-    return { from: "table", agents: await inForce(home, named, agents) };
+    return { from: "table", agents: await inForceAt(home, named, agents) };
   } catch (error) {
     if (named !== undefined || !(error instanceof CliError)) throw error;
     out.note(`what was changed of policies since they were deployed is not known: ${error.message}`);
@@ -34,24 +33,18 @@ export async function rulesOf(home: Home, named: Place | undefined, out: Output)
 
 /** Our agents with the policies in force, as a stack tells them. @throws CliError as {@link rulesOf} */
 export async function agentsInForce(home: Home, place: Place): Promise<readonly HostedAgent[]> {
-  return await inForce(home, place, await ownAgents(home));
+  return await inForceAt(home, place, await ownAgents(home));
 }
 
-async function inForce(
+async function inForceAt(
   home: Home,
   named: Place | undefined,
   agents: readonly HostedAgent[],
 ): Promise<HostedAgent[]> {
   // The clients of AWS take long to load.
-  const [{ findPlace }, { openPolicies }] = await Promise.all([
+  const [{ findPlace }, { inForce }] = await Promise.all([
     import("../place.ts"),
     import("../policy/open.ts"),
   ]);
-  using store = openPolicies(named ?? (await findPlace(home)));
-  return await Promise.all(
-    agents.map(async (agent) => ({
-      ...agent,
-      policy: effectivePolicy(agent.policy, await store.policyOf(agent.runtime)),
-    })),
-  );
+  return await inForce(named ?? (await findPlace(home)), agents);
 }

@@ -10,6 +10,7 @@ import type { Output } from "../output.ts";
 import { ownDeployment } from "../own-agents.ts";
 import type { Place } from "../place.ts";
 import { type Allowed, outbound, type Ruled } from "./allowed.ts";
+import { type Circuits, type Standing, standingOf } from "./circuits.ts";
 import { shown } from "./look.ts";
 import type { Rules } from "./policies.ts";
 
@@ -18,6 +19,8 @@ export interface KnownRemote {
   readonly remote: RemoteConfig;
   /** Its texts are clean, on one line, and cut. */
   readonly peer: Peer;
+  /** How its circuit stands; nothing where the table is not known. */
+  readonly circuit: Standing | undefined;
   /** The agents of ours that stand for it: their runtimes. */
   readonly fronts: readonly string[];
   readonly inbound: readonly Allowed[];
@@ -40,22 +43,32 @@ export async function knownRemotes(
   const deployment = await ownDeployment(home);
   const { remotes = [] } = deployment;
   if (remotes.length === 0) return [];
-  const peers = await peersOf(home, named, remotes, out);
+  const { peers, circuits } = await toldOf(home, named, remotes, out);
   return peers.flatMap((peer) => {
     const remote = remotes.find(({ name }) => name === peer.id);
-    return remote === undefined ? [] : [withRules(remote, peer, deployment, rules)];
+    if (remote === undefined) return [];
+    const circuit = standingOf(circuits, peer.id, Date.now());
+    return [{ remote, peer, circuit, ...withRules(remote, peer, deployment, rules) }];
   });
 }
 
-async function peersOf(
+/** What the table tells of remote agents, or the file alone. */
+interface Told {
+  readonly peers: readonly Peer[];
+  /** Nothing where the table is not known. */
+  readonly circuits?: Circuits;
+}
+
+async function toldOf(
   home: Home,
   named: Place | undefined,
   remotes: readonly RemoteConfig[],
   out: Output,
-): Promise<readonly Peer[]> {
+): Promise<Told> {
+  const byFile = async () => ({ peers: await overHttp(NOTHING, remotes) });
   if (named === undefined && home.stack === undefined) {
     out.note("what is known of remote agents is told by a running local host, or by --stack NAME");
-    return overHttp(NOTHING, remotes);
+    return byFile();
   }
   // The clients of AWS take long to load.
   const [{ findPlace, reach }, { openPeers }] = await Promise.all([
@@ -65,11 +78,14 @@ async function peersOf(
   try {
     const place = named ?? (await findPlace(home));
     using open = openPeers(place);
-    return await reach(place.label, overHttp(open.store, remotes));
+    const names = remotes.map(({ name }) => name);
+    const told = Promise.all([overHttp(open.store, remotes), open.circuits(names)]);
+    const [peers, circuits] = await reach(place.label, told);
+    return { peers, circuits };
   } catch (error) {
     if (named !== undefined || !(error instanceof CliError)) throw error;
     out.note(`what is known of remote agents cannot be read: ${error.message}`);
-    return overHttp(NOTHING, remotes);
+    return byFile();
   }
 }
 
@@ -111,11 +127,9 @@ function withRules(
   peer: Peer,
   { agents }: DeploymentConfig,
   rules: Rules,
-): KnownRemote {
+): Pick<KnownRemote, "fronts" | "inbound" | "outbound"> {
   const fronts = agents.filter((of) => of.remote === remote.name);
   return {
-    remote,
-    peer,
     fronts: fronts.map(({ runtime }) => runtime),
     inbound: rules.agents.map(({ id: agent }) => ({
       agent,

@@ -2,6 +2,7 @@ import type { Peer } from "../../shared/cards/peers.ts";
 import type { InvalidReason } from "../../shared/cards/verifying.ts";
 import { cleanLine, countText, durationText, localTime } from "../text.ts";
 import { allowedText } from "./allowed.ts";
+import { circuitRecord, circuitText } from "./circuits.ts";
 import type { Rules } from "./policies.ts";
 import type { KnownRemote } from "./remotes.ts";
 import { field, inboundText, MAX_SHOWN, outboundText, REASONS } from "./show.ts";
@@ -11,6 +12,7 @@ export const REMOTES_HEAD = [
   "NAME",
   "STATE",
   "HEALTH",
+  "CIRCUIT",
   "SPEAKS",
   "SIGNATURE",
   "STANDS FOR IT",
@@ -19,12 +21,13 @@ export const REMOTES_HEAD = [
 ];
 
 /** A remote agent on a line of the table. */
-export function remoteRow({ peer, fronts, outbound }: KnownRemote): string[] {
+export function remoteRow({ peer, circuit, fronts, outbound }: KnownRemote): string[] {
   return [
     peer.id,
     peer.name,
     stateText(peer),
     healthText(peer),
+    circuitText(circuit),
     speaksText(peer),
     signatureText(peer),
     fronts.join(", ") || "nobody",
@@ -72,7 +75,7 @@ export function remoteAdvice({ peer }: KnownRemote): string[] {
 
 /** All that is known of a remote agent, in lines. */
 export function remoteInFull(known: KnownRemote): string[] {
-  const { remote, peer, fronts, inbound, outbound } = known;
+  const { remote, peer, circuit, fronts, inbound, outbound } = known;
   const { interfaces, signature, failing, health } = peer;
   const spoken = [...new Set(interfaces.map((of) => `${of.protocolBinding} ${of.protocolVersion}`))];
   const fit = peer.supported ? "as we do" : "we speak JSONRPC and HTTP+JSON, 1.0 and 0.3";
@@ -89,6 +92,7 @@ export function remoteInFull(known: KnownRemote): string[] {
         ]),
     field("health", health === undefined ? "-" : `${healthText(peer)}, ${ago(health.at)}`),
     ...(health?.error === undefined ? [] : [field("because", cleanLine(health.error, MAX_SHOWN))]),
+    field("circuit", circuitText(circuit)),
     field("name", peer.name),
     field("description", peer.description || "-"),
     field("version", peer.version || "-"),
@@ -115,7 +119,7 @@ export function remoteInFull(known: KnownRemote): string[] {
 
 /** A remote agent as JSON (docs/command.md, JSON). */
 export function remoteRecord(known: KnownRemote, policies: Rules["from"]): object {
-  const { remote, peer, fronts, inbound, outbound } = known;
+  const { remote, peer, circuit, fronts, inbound, outbound } = known;
   const { status, failing, health, signature } = peer;
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {
@@ -138,6 +142,7 @@ export function remoteRecord(known: KnownRemote, policies: Rules["from"]): objec
       health === undefined
         ? null
         : { ...health, at: time(health.at), error: health.error && cleanLine(health.error, MAX_SHOWN) },
+    circuit: circuitRecord(circuit),
     name: peer.name,
     description: peer.description,
     version: peer.version,

@@ -10,6 +10,7 @@ import { loadAgents } from "../../shared/config/load-agents.ts";
 import { readYaml } from "../../shared/config/yaml-source.ts";
 import type { PolicyField } from "../../shared/policy/changes.ts";
 import { dynamoPolicies, type PolicyStore } from "../../shared/policy/dynamodb-policies.ts";
+import { effectivePolicy } from "../../shared/policy/runtime-policy.ts";
 import { stackAgent } from "../agent-name.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { Home } from "../home.ts";
@@ -58,6 +59,20 @@ export function openPolicies(place: Place): PolicyStore & Disposable {
   };
 }
 
+/**
+ * Agents with the policies in force, as a stack tells them.
+ *
+ * @throws CliError as {@link reach}
+ */
+export async function inForce<A extends HostedAgent>(place: Place, agents: readonly A[]): Promise<A[]> {
+  using store = openPolicies(place);
+  const changed = await store.policiesOf(agents.map(({ runtime }) => runtime));
+  return agents.map((agent) => ({
+    ...agent,
+    policy: effectivePolicy(agent.policy, changed.get(agent.runtime)),
+  }));
+}
+
 async function fileOf(home: Home, id: string) {
   try {
     const { deployment, legacy } = readAgentsYaml(home.config, await loadAgents(home.agentsDir));
@@ -97,6 +112,7 @@ function rawOf({ config }: Home, id: string): { where: string; names: readonly s
 function reached(label: string, store: PolicyStore): PolicyStore {
   return {
     policyOf: (...of) => reach(label, store.policyOf(...of)),
+    policiesOf: (...of) => reach(label, store.policiesOf(...of)),
     change: (...of) => reach(label, store.change(...of)),
     history: (...of) => reach(label, store.history(...of)),
     plan: (...of) => reach(label, store.plan(...of)),

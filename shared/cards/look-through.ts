@@ -20,11 +20,28 @@ export const MAX_LOOKED_AT = 1_000;
 const TIMEOUT_MS = 5_000;
 
 /**
+ * By which consumer the bucket is read: by one of this name, so that NATS can allow its user this one and nobody else's
+ * (docs/nats.md), one look at a time; or for some keys by one that the server names, of whom may pull from any.
+ */
+export type LookBy = { readonly reader: string } | { readonly keys: readonly string[] };
+
+/** How a look goes. */
+export interface LookOptions {
+  /** How long the server may take to send all of it, in milliseconds. */
+  readonly patienceMs?: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** What a look has found. */
+export interface LookedThrough extends Pick<Look, "at" | "entries"> {
+  /** Whether there are more keys than one look reads: then these are of those alone that were put lately. */
+  readonly lately: boolean;
+}
+
+/**
  * Looks through the bucket of cards: each key as it is now, taken away or not.
  *
- * @param reader the name of the consumer by which it is read, so that NATS can allow its user this one and nobody
- *   else's (docs/nats.md); one look at a time goes by a name
- * @param now milliseconds since 1970
  * @returns nothing seen when there is no bucket
  * @throws when the server does not answer, does not let us read the bucket, or does not send all of it in time: half a look
  *   would make the other half silent
@@ -32,49 +49,58 @@ const TIMEOUT_MS = 5_000;
 export async function lookThrough(
   js: JetStreamClient,
   jsm: JetStreamManager,
-  { reader, now }: { readonly reader: string; readonly now: () => number },
-): Promise<Pick<Look, "at" | "entries">> {
+  { now, patienceMs = TIMEOUT_MS, ...by }: LookBy & LookOptions,
+): Promise<LookedThrough> {
   const at = now();
   try {
-    return { at, entries: await readAll(js, jsm, reader, at) };
+    return { at, ...(await readAll(js, { jsm, by, patienceMs }, at)) };
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound)
-      return { at, entries: [] };
+      return { at, entries: [], lately: false };
     throw error;
   }
+}
+
+/** Who makes consumers, and which. */
+interface Making {
+  readonly jsm: JetStreamManager;
+  readonly by: LookBy;
+  readonly patienceMs: number;
 }
 
 /** By a consumer of this look alone, which the server forgets should we not come to remove it. */
 async function readAll(
   js: JetStreamClient,
-  jsm: JetStreamManager,
-  name: string,
+  making: Making,
   at: number,
-): Promise<LookedAt[]> {
-  const all = await readerAnew(jsm, name, { deliver_policy: DeliverPolicy.LastPerSubject });
+): Promise<Pick<LookedThrough, "entries" | "lately">> {
+  const { jsm, patienceMs } = making;
+  const all = await readerAnew(making, { deliver_policy: DeliverPolicy.LastPerSubject });
   // What was put once must not hide those who renew their records.
-  const info = all.num_pending > MAX_LOOKED_AT ? await readerAnew(jsm, name, lately(at)) : all;
+  const lately = all.num_pending > MAX_LOOKED_AT;
+  const info = lately ? await readerAnew(making, putLately(at)) : all;
   const expected = Math.min(info.num_pending, MAX_LOOKED_AT);
   const entries: LookedAt[] = [];
   try {
-    if (expected === 0) return entries;
+    if (expected === 0) return { entries, lately };
     const consumer = js.consumers.getConsumerFromInfo(info);
-    const found = await consumer.fetch({ max_messages: expected, expires: TIMEOUT_MS });
+    const found = await consumer.fetch({ max_messages: expected, expires: patienceMs });
     for await (const message of found) {
       entries.push(entryOf(message));
       // What was put over meanwhile or has expired is no more to come.
-      if (message.info.pending === 0) return entries;
+      if (message.info.pending === 0) return { entries, lately };
     }
     if (entries.length < expected)
-      throw new Error(`bucket of cards: got ${entries.length} of ${expected} within ${TIMEOUT_MS} ms`);
+      throw new Error(`bucket of cards: got ${entries.length} of ${expected} within ${patienceMs} ms`);
   } finally {
-    await jsm.consumers.delete(STREAM, name).catch(() => undefined);
+    for (const name of new Set([all.name, info.name]))
+      await jsm.consumers.delete(STREAM, name).catch(() => undefined);
   }
-  return entries;
+  return { entries, lately };
 }
 
 /** From when on a record makes its agent live (peer-status.ts). */
-function lately(at: number): Pick<ConsumerConfig, "deliver_policy" | "opt_start_time"> {
+function putLately(at: number): Pick<ConsumerConfig, "deliver_policy" | "opt_start_time"> {
   const opt_start_time = new Date(at - STALE_AFTER_MS).toISOString();
   return { deliver_policy: DeliverPolicy.StartTime, opt_start_time };
 }
@@ -84,26 +110,29 @@ function lately(at: number): Pick<ConsumerConfig, "deliver_policy" | "opt_start_
  * kind the server would give us the one that is there, which has told already what there is.
  */
 async function readerAnew(
-  jsm: JetStreamManager,
-  name: string,
+  { jsm, by, patienceMs }: Making,
   from: Partial<ConsumerConfig>,
 ): Promise<ConsumerInfo> {
+  const of =
+    "reader" in by
+      ? { name: by.reader, filter_subject: `${SUBJECTS}>` }
+      : // A list, even of one: the subject of the request has neither name nor filter then (docs/nats.md).
+        { filter_subjects: by.keys.map((key) => `${SUBJECTS}${key}`) };
   const make = () =>
     jsm.consumers.add(STREAM, {
-      name,
+      ...of,
       description: randomBytes(8).toString("hex"),
       ...from,
-      filter_subject: `${SUBJECTS}>`,
       ack_policy: AckPolicy.None,
-      inactive_threshold: nanos(2 * TIMEOUT_MS),
+      inactive_threshold: nanos(2 * patienceMs),
       mem_storage: true,
       num_replicas: 1,
     });
   try {
     return await make();
   } catch (error) {
-    if (!isTaken(error)) throw error;
-    await jsm.consumers.delete(STREAM, name);
+    if (!("reader" in by) || !isTaken(error)) throw error;
+    await jsm.consumers.delete(STREAM, by.reader);
     return await make();
   }
 }

@@ -14,11 +14,12 @@ import {
   keptSections,
   natsFields,
 } from "./deployment.ts";
-import { frontAgents, type Hostable, REMOTE } from "./front-agents.ts";
+import { emptyRemotes, frontAgents, type Hostable, REMOTE } from "./front-agents.ts";
 import { fields, hostAgent } from "./host-agent.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { nearest } from "./nearest.ts";
 import { agentPolicy } from "./policy.ts";
+import { closedPlaces } from "./remote-places.ts";
 import { emptyHeaders, legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -102,12 +103,15 @@ export function readAgentsYaml(
   const value = withoutNulls(source.value);
   const parsed = operatorFile.safeParse(value ?? {});
   const sound = parsed.success ? parsed.data : readable.parse(value ?? {});
-  const of = frontAgents(sound.agents, agents, parsed.success ? (parsed.data.remotes ?? []) : undefined);
-  const { hosted, functions, legacy, findings } = hostAgents([...agents, ...of.fronts], sound);
+  const empty = emptyRemotes(source.value);
+  const known = parsed.success ? (parsed.data.remotes ?? []) : undefined;
+  const of = frontAgents({ ...sound, empty }, agents, known);
+  const { hosted, functions, legacy, findings } = hostAgents([...agents, ...of.fronts], sound, empty);
   findings.push(...of.findings, ...emptyHeaders(source.value));
   if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
   const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
   findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
+  findings.push(...closedPlaces(remotes ?? [], kept.outbound?.allow ?? []));
   findings.push(...unfitDefault(kept.choosing ?? {}, hosted));
   if (findings.length > 0) throw source.error(findings);
 
@@ -161,6 +165,7 @@ function withAbsolute({ auth, ...of }: RemoteConfig, folder: string): RemoteConf
 function hostAgents(
   agents: readonly Hostable[],
   { deployment, defaults, agents: entries }: z.output<typeof readable>,
+  empty: ReadonlySet<string>,
 ): Pick<OperatorConfig, "functions" | "legacy"> & { hosted: HostedAgent[]; findings: Finding[] } {
   const names = canonicalPolicy(defaults);
   const legacy = new Map([["defaults", names.legacy]]);
@@ -170,7 +175,7 @@ function hostAgents(
     below(["defaults"], of),
   );
   for (const [id, entry] of Object.entries(entries))
-    if (entry?.remote === undefined && !agents.some((agent) => agent.id === id))
+    if (entry?.remote === undefined && !empty.has(id) && !agents.some((agent) => agent.id === id))
       findings.push(unknownAgent(id, Object.keys(entry ?? {}), agents));
   const functions = new Map<string, AgentFunction>();
   const hosted = agents.flatMap((agent) => {

@@ -15,21 +15,35 @@ export interface Hostable extends Omit<Agent, "skills"> {
 /** The field that makes an agent of `agents.yaml` a remote one (docs/remotes.md). */
 export const REMOTE = "remote";
 
+const empty = z.object({ [REMOTE]: z.null() });
+
+/** The agents whose `remote` is there without a value: left out as what is empty elsewhere, it would be missed as a file. */
+export function emptyRemotes(sections: unknown): ReadonlySet<string> {
+  const parsed = z.object({ agents: z.record(z.string(), z.unknown()) }).safeParse(sections);
+  const entries = Object.entries(parsed.data?.agents ?? {});
+  return new Set(entries.flatMap(([id, entry]) => (empty.safeParse(entry).success ? [id] : [])));
+}
+
 /**
  * The agents of the operator's file that are remote ones: entries with `remote`, which have no file of their own.
  *
+ * @param file.empty as {@link emptyRemotes}: of an agent with a file it means nothing
  * @param remotes the file's; `undefined` if they cannot be read, which is told elsewhere
  * @returns the agents, what is wrong with them, and what of their remotes' skills is left out
  */
 export function frontAgents(
-  entries: Readonly<Record<string, Fields | undefined>>,
+  file: {
+    readonly agents: Readonly<Record<string, Fields | undefined>>;
+    readonly empty: ReadonlySet<string>;
+  },
   agents: readonly Pick<Agent, "id">[],
   remotes: readonly RemoteConfig[] | undefined,
 ): { readonly fronts: readonly Hostable[]; readonly findings: Finding[]; readonly notes: Finding[] } {
   const findings: Finding[] = [];
   const notes: Finding[] = [];
-  const fronts = Object.entries(entries).flatMap(([id, entry = {}]) => {
-    const { [REMOTE]: name } = entry;
+  const isOfFile = (id: string) => agents.some((of) => of.id === id);
+  const fronts = Object.entries(file.agents).flatMap(([id, entry = {}]) => {
+    const name = file.empty.has(id) && !isOfFile(id) ? "" : entry[REMOTE];
     if (name === undefined) return [];
     const remote = remotes?.find((of) => of.name === name);
     const problem = problemOf({ id, name, remote }, agents, remotes);
@@ -58,9 +72,10 @@ function problemOf(
   const named = agentName.safeParse(id);
   if (!named.success) return { path: [], message: named.error.issues[0]?.message ?? "expected another id" };
   if (typeof name !== "string") return { path: [REMOTE], message: "expected the name of a remote, a text" };
-  if (remote !== undefined || remotes === undefined) return undefined;
-  const known = remotes.map((of) => of.name).join(", ");
-  return { path: [REMOTE], message: `expected one of remotes (${known || "there is none"}), got ${name}` };
+  if (name !== "" && (remote !== undefined || remotes === undefined)) return undefined;
+  const known = remotes?.map((of) => of.name).join(", ") ?? "";
+  const expected = `expected one of remotes${remotes === undefined ? "" : ` (${known || "there is none"})`}`;
+  return { path: [REMOTE], message: name === "" ? `${expected}, it is empty` : `${expected}, got ${name}` };
 }
 
 function frontOf(id: string, remote: string, skills: ReturnType<typeof skillsOfFile>["skills"]): Hostable {

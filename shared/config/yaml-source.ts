@@ -2,6 +2,7 @@ import {
   type Document,
   isAlias,
   isMap,
+  isPair,
   isScalar,
   isSeq,
   LineCounter,
@@ -9,7 +10,7 @@ import {
   parseDocument,
   visit,
 } from "yaml";
-import { ConfigError, type Finding, pathText } from "./config-error.ts";
+import { ConfigError, type Finding, pathText, UNKNOWN } from "./config-error.ts";
 
 /** A YAML file that knows on which line each of its fields stands. */
 export interface YamlSource {
@@ -37,7 +38,10 @@ export function readYaml(path: string, text: string): YamlSource {
     throw new ConfigError(told.join("\n"));
   }
   const flaw = amissIn(document);
-  if (flaw !== undefined) throw new ConfigError(`${path}:${lines.linePos(flaw.at).line}: ${flaw.message}`);
+  if (flaw !== undefined) {
+    const field = flaw.field.length > 0 ? `${pathText(flaw.field)}: ` : "";
+    throw new ConfigError(`${path}:${lines.linePos(flaw.at).line}: ${field}${flaw.message}`);
+  }
   const told = (findings: readonly Finding[]) =>
     findings.map(({ path: field, message }) => {
       const offset = offsetOf(document, field);
@@ -55,22 +59,39 @@ export function readYaml(path: string, text: string): YamlSource {
  * What YAML allows and no data that is read on can have: an alias inside of what it stands for, which has no end, and a
  * key `__proto__`, which schemas pass over (zod 4: `z.record`), so that what stands under it would be lost in silence.
  */
-function amissIn(document: Document): { readonly at: number; readonly message: string } | undefined {
-  let found: { readonly at: number; readonly message: string } | undefined;
+function amissIn(document: Document): Flaw | undefined {
+  let found: Flaw | undefined;
   visit(document, {
     Alias(_, alias, around) {
       const target = alias.resolve(document);
       if (target === undefined || !around.includes(target)) return undefined;
-      found = { at: alias.range?.[0] ?? 0, message: "expected no alias inside of what it stands for" };
+      const message = "expected no alias inside of what it stands for";
+      found = { at: alias.range?.[0] ?? 0, field: pathTo([...around, alias]), message };
       return visit.BREAK;
     },
-    Pair(_, { key }) {
+    Pair(_, pair, around) {
+      const { key } = pair;
       if (!isScalar(key) || key.value !== "__proto__") return undefined;
-      found = { at: startOf(key) ?? 0, message: "__proto__: unknown field" };
+      found = { at: startOf(key) ?? 0, field: pathTo([...around, pair]), message: UNKNOWN };
       return visit.BREAK;
     },
   });
   return found;
+}
+
+interface Flaw {
+  /** Where in the text. */
+  readonly at: number;
+  readonly field: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** The field that nodes lead to, each within the one before. */
+function pathTo(nodes: readonly unknown[]): PropertyKey[] {
+  return nodes.flatMap((node, at): PropertyKey[] => {
+    if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
+    return isSeq(node) ? [node.items.indexOf(nodes[at + 1])] : [];
+  });
 }
 
 /** Aliases are followed only here, and not without bound. */

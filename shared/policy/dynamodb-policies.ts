@@ -1,4 +1,5 @@
 import { GetCommand, PutCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { readItems } from "../tasks/dynamodb-batch.ts";
 import { type Part, type TableAccess, transact } from "../tasks/dynamodb-transaction.ts";
 import * as z from "../zod.ts";
 import { POLICY_KEY, policyPartition } from "./dynamodb-standing.ts";
@@ -50,6 +51,8 @@ export type Changed = "changed" | "conflict" | "used";
 /** What is changed of agents' policies, and who has done so; for operators. */
 export interface PolicyStore {
   policyOf(runtime: string): Promise<RuntimePolicy | undefined>;
+  /** The same of many, in a request for each hundred, by runtime; those of which nothing was changed are left out. */
+  policiesOf(runtimes: readonly string[]): Promise<ReadonlyMap<string, RuntimePolicy>>;
   /**
    * Changes a policy and notes that, both or neither.
    *
@@ -83,6 +86,17 @@ export function dynamoPolicies(access: TableAccess): PolicyStore {
     async policyOf(runtime) {
       const item = await get(runtime, POLICY_KEY);
       return item && runtimePolicy().parse(item);
+    },
+
+    async policiesOf(runtimes) {
+      const keys = runtimes.map((runtime) => ({ pk: policyPartition(runtime), sk: POLICY_KEY }));
+      const items = new Map((await readItems(access, keys)).map((item) => [item.pk, item]));
+      return new Map(
+        runtimes.flatMap((runtime) => {
+          const item = items.get(policyPartition(runtime));
+          return item === undefined ? [] : [[runtime, runtimePolicy().parse(item)] as const];
+        }),
+      );
     },
 
     async change(runtime, { base, fields }, of) {

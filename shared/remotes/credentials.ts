@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Environment } from "../config/env.ts";
 import type { RemoteConfig } from "../config/remotes.ts";
-import { readSecret } from "../secrets/secrets.ts";
+import { sparingSecrets } from "../secrets/sparing.ts";
 
 /** Credentials of remote agents cannot be had. The message names agent and place, and nothing of what is there. */
 export class RemoteCredentialsError extends Error {
@@ -11,10 +11,13 @@ export class RemoteCredentialsError extends Error {
 /** Where credentials are read from. */
 export interface CredentialSources {
   readonly env: Environment;
-  /** @param options.fresh past whatever was read before */
+  /** @param options.fresh past whatever was read before, within the source's own bounds */
   readonly secret: (name: string, options: { readonly fresh: boolean }) => Promise<string>;
   readonly file: (path: string) => Promise<string>;
 }
+
+/** One for all exchanges of a sandbox: an agent that refuses every one would have the secret read anew for each. */
+const readSecret = sparingSecrets();
 
 /** As the functions have them. */
 export function credentialSources(env: Environment): CredentialSources {

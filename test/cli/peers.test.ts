@@ -190,12 +190,12 @@ what is allowed is as agents.yaml says; --stack NAME asks a deployed stack
 });
 
 test("a name means a key before what a card says, and never one of several, nor one of ours", async () => {
-  const seen = await lookForPeers(stage.nc, new Set(["acme-support", "acme-desk"]));
+  const { peers: seen } = await lookForPeers(stage.nc, new Set(["acme-support", "acme-desk"]));
   const named = (name: string) => peerNamed(seen, name).id;
   assert.equal(named("broken"), "broken");
   assert.equal(named("lobby of ADAM"), "adam-lobby");
   await put("lobby", record("lobby"));
-  const more = await lookForPeers(stage.nc, new Set());
+  const { peers: more } = await lookForPeers(stage.nc, new Set());
   assert.equal(peerNamed(more, "lobby").id, "lobby");
   assert.throws(
     () => named("lobby"),

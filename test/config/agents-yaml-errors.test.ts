@@ -165,17 +165,22 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an alias inside of what it stands for",
     "deployment: a\nagents:\n  exec:\n    commands: &c\n      date: *c",
-    /^agents\.yaml:5: expected no alias inside of what it stands for$/,
+    /^agents\.yaml:5: agents\.exec\.commands\.date: expected no alias inside of what it stands for$/,
   ],
   [
     "an agent called like an object's prototype",
     "deployment: a\nagents:\n  __proto__: { maxConcurrent: 3 }",
-    /^agents\.yaml:3: __proto__: unknown field$/,
+    /^agents\.yaml:3: agents\.__proto__: unknown field$/,
   ],
   [
-    "a setting called like an object's prototype",
-    "deployment: a\nagents:\n  exec:\n    commands: { __proto__: [sh] }",
-    /^agents\.yaml:4: __proto__: unknown field$/,
+    "a skill called like an object's prototype",
+    "deployment: a\nchoosing:\n  cooldownSec: { a: 5, __proto__: 4 }",
+    /^agents\.yaml:3: choosing\.cooldownSec\.__proto__: unknown field$/,
+  ],
+  [
+    "one of a list with a field called like an object's prototype",
+    "deployment: a\nremotes:\n  - { name: a }\n  - { name: b, __proto__: 4 }",
+    /^agents\.yaml:4: remotes\[1\]\.__proto__: unknown field$/,
   ],
   [
     "a tag that nobody resolves",

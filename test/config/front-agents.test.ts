@@ -53,6 +53,21 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:4: agents\.audit\.remote: expected one of remotes \(there is none\), got auditor$/,
   ],
   [
+    "an empty remote",
+    file("remote:"),
+    /^agents\.yaml:7: agents\.audit\.remote: expected one of remotes \(auditor, planner\), it is empty$/,
+  ],
+  [
+    "an empty text as remote",
+    file("remote: ''"),
+    /^agents\.yaml:7: agents\.audit\.remote: expected one of remotes \(auditor, planner\), it is empty$/,
+  ],
+  [
+    "an empty remote where the remotes cannot be read",
+    file("remote:", "remotes: {}\n"),
+    /^agents\.yaml:2: remotes: .*\nagents\.yaml:5: agents\.audit\.remote: expected one of remotes, it is empty$/,
+  ],
+  [
     "no name",
     file("remote: 7"),
     /^agents\.yaml:7: agents\.audit\.remote: expected the name of a remote, a text$/,
@@ -89,4 +104,9 @@ for (const [name, text, expected] of WRONG)
 test("what is wrong with the remotes is told once", () => {
   const told = complaint(file("remote: auditor", "remotes: [{ name: auditor }]\n"));
   assert.match(told, /^agents\.yaml:2: remotes\[0\]\.url: expected a text, got nothing$/);
+});
+
+test("of an agent that has a file an empty remote means none, as what is empty elsewhere", () => {
+  const { agents } = read("deployment: acme\nagents:\n  support: { remote: }\n");
+  assert.equal(agents.find(({ id }) => id === "support")?.remote, undefined);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { complaint } from "./support/agents-yaml.ts";
+import { complaint, read } from "./support/agents-yaml.ts";
 
 const URL_OF = "https://auditor.example.com/a2a";
 /** What is said of a single remote, from its second line on. */
@@ -172,6 +172,31 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   ["an address in octal", allowing("010.0.0.1"), NOT_ALLOWABLE],
   ["anything at all", allowing("'*'"), NOT_ALLOWABLE],
 ];
+
+const CLOSED =
+  /^agents\.yaml:4: remotes\[0\]\.url: expected a host whose address is public, or one that outbound\.allow has$/;
+for (const host of [
+  "127.0.0.1",
+  "[::1]",
+  "[::ffff:127.0.0.1]",
+  "[::ffff:7f00:1]",
+  "169.254.169.254",
+  "10.1.0.7",
+]) {
+  const listed = (place: string) => `url: "https://${host}/"\noutbound: { allow: ["${place}"] }`;
+  test(`no request goes to ${host} unless it is listed, and that is told before one is made`, () => {
+    assert.match(complaint(remote(`url: "https://${host}/"`)), CLOSED);
+    assert.match(complaint(remote(listed("192.168.0.0/16"))), CLOSED);
+    read(remote(listed(`https://${host === "[::ffff:127.0.0.1]" ? "[::ffff:7f00:1]" : host}`)));
+  });
+}
+
+test("so is an origin that must be listed", () => {
+  const expected =
+    /:4: remotes\[0\]\.url: expected https on port 443, or an origin that outbound\.allow has$/;
+  for (const url of ["http://a.example/", "https://a.example:8443/"])
+    assert.match(complaint(remote(`url: "${url}"`)), expected);
+});
 
 for (const [name, text, expected] of WRONG)
   test(`${name} is refused, by file, line and field`, () => assert.match(complaint(text), expected));

@@ -204,7 +204,7 @@ test("an agent that is gone keeps its card, and the command says that it does no
     /^remote agent elder: .* its card of .* is kept: .*agent-card\.json: .*agent\.json: /,
   );
   const { stdout } = await run(["peers"], { cwd });
-  assert.match(stdout, /^REMOTE +NAME +STATE +HEALTH /m);
-  assert.match(stdout, /^elder +Elder +live, failing since .* does not answer /m);
+  assert.match(stdout, /^REMOTE +NAME +STATE +HEALTH +CIRCUIT /m);
+  assert.match(stdout, /^elder +Elder +live, failing since .* does not answer +closed/m);
   assert.ok(logged().some((line) => line.includes("a remote agent does not answer")));
 });

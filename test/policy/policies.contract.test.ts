@@ -43,6 +43,19 @@ for (const [name, open] of [
       assert.deepEqual(await policies.history("acme-support-2", 10), []);
     });
 
+    test("those of many are read together, each as it is by itself", async (t) => {
+      const runtimes = Array.from({ length: 101 }, (_, at) => `acme-many-${at}`);
+      const changed = [0, 50, 100].map((at) => `acme-many-${at}`);
+      for (const runtime of changed)
+        await policies.change(runtime, { base: 0, fields: { enabled: false } }, noted());
+      const { mock } = t.mock.method(access.client, "send");
+      const found = await policies.policiesOf(runtimes);
+      assert.ok(mock.callCount() < 10, "a request for each hundred, and for what was left out of one");
+      assert.deepEqual([...found.keys()], changed);
+      assert.deepEqual(found.get("acme-many-50"), await policies.policyOf("acme-many-50"));
+      assert.equal((await policies.policiesOf([])).size, 0);
+    });
+
     test("a plan is carried out once", async () => {
       const runtime = "acme-planned";
       const plan = { id: "chg_1", at: NOW, by: "eve", base: 0, fields: { enabled: false } };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
+import { after, before, beforeEach, describe, test } from "node:test";
 import type { RemoteConfig } from "../../shared/config/remotes.ts";
 import { allowList } from "../../shared/http/index.ts";
 import {
@@ -12,6 +12,8 @@ import {
 } from "../../shared/remotes/credentials.ts";
 import { openWay } from "../../shared/remotes/way.ts";
 import { waysTo } from "../../shared/remotes/ways.ts";
+import { REREAD_MS, sparingSecrets } from "../../shared/secrets/sparing.ts";
+import { startSecretsManager, type TestSecretsManager } from "../support/secrets-manager.ts";
 import { type HttpServer, sendJson, serveHttp } from "./servers/http.ts";
 
 /** A credential that is rotated while it is in use. */
@@ -149,4 +151,56 @@ test("a secret is used as it is kept until it is refused; cards are asked for in
   taken = "two";
   assert.equal(await card(), 200);
   assert.deepEqual(reads, [false, true]);
+});
+
+describe("a secret of Secrets Manager", () => {
+  let manager: TestSecretsManager;
+  let now = 0;
+  let of: RemoteConfig;
+  let sources: CredentialSources;
+  const put = (text: string) => manager.secrets.set("a/token", { text });
+  before(async () => {
+    manager = await startSecretsManager();
+  });
+  after(() => manager?.stop());
+
+  test("is read anew once in a while, however often the agent refuses it; then a new one is there", async () => {
+    of = remote("secret:a/token");
+    sources = { ...credentialSources({}), secret: sparingSecrets(() => now) };
+    put("one");
+    taken = "two";
+    for (let tasks = 0; tasks < 5; tasks++) assert.equal(await (await open(of, sources))(), 401);
+    assert.equal(manager.asked.length, 2, "first, and once more as it was refused");
+    put("two");
+    now += REREAD_MS - 1;
+    assert.equal(await (await open(of, sources))(), 401);
+    assert.equal(manager.asked.length, 2);
+    now += 1;
+    const asks = await Promise.all([1, 2, 3].map(() => open(of, sources)));
+    assert.deepEqual(await Promise.all(asks.map((ask) => ask())), [200, 200, 200]);
+    assert.equal(manager.asked.length, 3, "those refused at the same time share it");
+    assert.equal(await (await open(of, sources))(), 200);
+    assert.equal(manager.asked.length, 3);
+  });
+
+  test("that was not refused lately is read anew at once; a time that it cannot be read counts alike", async () => {
+    now += REREAD_MS;
+    put("three");
+    taken = "three";
+    assert.equal(await (await open(of, sources))(), 200);
+    manager.asked.length = 0;
+    now += REREAD_MS;
+    taken = "four";
+    manager.secrets.set("a/token", { error: "AccessDeniedException" });
+    for (let tasks = 0; tasks < 3; tasks++) assert.equal(await (await open(of, sources))(), 401);
+    assert.equal(manager.asked.length, 1);
+  });
+
+  test("is read so by whoever goes to a remote agent in this sandbox", async () => {
+    manager.secrets.set("b/token", { text: "one" });
+    manager.asked.length = 0;
+    for (let exchanges = 0; exchanges < 3; exchanges++)
+      assert.equal(await credentialSources({}).secret("b/token", { fresh: true }), "one");
+    assert.equal(manager.asked.length, 1);
+  });
 });

@@ -10,13 +10,12 @@ import type { HostedAgent } from "../../../shared/config/deployment.ts";
 import { loadAgents } from "../../../shared/config/load-agents.ts";
 import type { RemoteConfig } from "../../../shared/config/remotes.ts";
 import { readCredentials } from "../../../shared/nats/credentials.ts";
-import { effectivePolicy } from "../../../shared/policy/runtime-policy.ts";
 import { CliError } from "../../errors.ts";
 import type { Home, Where } from "../../home.ts";
 import { openNats } from "../../nats.ts";
 import { readBucket } from "../../peers.ts";
 import { clientSettings, type Place, reach } from "../../place.ts";
-import { openPolicies } from "../../policy/open.ts";
+import { inForce } from "../../policy/open.ts";
 import { examine, type Finding } from "../finding.ts";
 import { unconnected } from "../nats.ts";
 import { inSecretsManager } from "../secrets.ts";
@@ -45,7 +44,7 @@ export async function checkReadiness(
   if (file === undefined) return [];
   const { deployment, legacy } = file;
   const remotes = deployment.remotes ?? [];
-  const allow = "allow dynamodb:GetItem and dynamodb:Query on the table, to know";
+  const allow = "allow dynamodb:BatchGetItem, dynamodb:GetItem and dynamodb:Query on the table, to know";
   let agents: readonly Ruled[] = deployment.agents.map((agent) => ({ ...agent, written: agent.policy }));
   const unread = await examine("policies in force", allow, async () => {
     if (place !== undefined) agents = await inForce(place, agents);
@@ -81,16 +80,6 @@ async function fileOf({ config, agentsDir }: Home): Promise<OperatorConfig | und
   }
 }
 
-async function inForce(place: Place, agents: readonly Ruled[]): Promise<Ruled[]> {
-  using store = openPolicies(place);
-  return await Promise.all(
-    agents.map(async (agent) => ({
-      ...agent,
-      policy: effectivePolicy(agent.policy, await store.policyOf(agent.runtime)),
-    })),
-  );
-}
-
 async function checkOnNats(
   { deployment }: Home,
   where: Where,
@@ -115,15 +104,10 @@ async function checkOnNats(
     }));
     const [permission, cards] = await Promise.all([
       permissionFinding(nc, { deployment, agents: served }),
-      examine("cards", "see that the bucket A2A_PEERS can be read", async () =>
-        cardFindings(
-          agents,
-          await readBucket(
-            nc,
-            served.map(({ runtime }) => runtime),
-          ),
-        ),
-      ),
+      examine("cards", "see that the bucket A2A_PEERS can be read", async () => {
+        const runtimes = served.map(({ runtime }) => runtime);
+        return cardFindings(agents, (await readBucket(nc, runtimes)).entries);
+      }),
     ]);
     return [login, permission, ...cards];
   } finally {

@@ -1,5 +1,7 @@
+import { RequestCredentialError } from "../../http/index.ts";
 import { CircuitOpenError } from "../../policy/choosing/breaker.ts";
 import type { CallEnd } from "../../policy/choosing/circuit.ts";
+import { RemoteCredentialsError } from "../credentials.ts";
 import { RemoteError, type RemoteErrorCode } from "../exchange/index.ts";
 import type { Trouble } from "./told.ts";
 import { words } from "./words.ts";
@@ -54,8 +56,8 @@ export function troubleOf(
       ...(retryAfterMs !== undefined && { waitMs: retryAfterMs }),
     };
   }
-  // What is not there, such as credentials, is told by its name: an operator must act.
   if (begun || !(error instanceof Error)) throw error;
-  const again = !/Credential/.test(error.name);
+  // Who we are there cannot be told: an operator must act.
+  const again = !(error instanceof RemoteCredentialsError || error instanceof RequestCredentialError);
   return { reason: error.message, code: again ? "not_begun" : "no_credentials", again, unsure };
 }
