@@ -1,4 +1,5 @@
 import type { Attempt, Step } from "../../agents/types.ts";
+import { isA, StepTimeout } from "../../steps/errors.ts";
 import type { Part } from "../../wire/index.ts";
 import type { Exchange, Outgoing, Seen, Started } from "../exchange/index.ts";
 import type { Holding } from "../hitl/mode.ts";
@@ -116,8 +117,7 @@ export class Conversation {
     if (live !== true) await this.#pause(this.#pauses++, before?.waitMs);
     const tries = this.#failedLooks + 1;
     const course = { step: STEPS.look, tries, left: MAX_FAILED_LOOKS - tries, pause: this.#pauses };
-    const look = ({ signal }: Attempt) => this.#telling(course, this.#looked(signal));
-    const told = this.#take(await this.#talk.run(STEPS.look, look, ONCE));
+    const told = await this.#exchange(course, (signal) => this.#looked(signal));
     const { trouble } = told;
     this.#failedLooks = trouble === undefined ? 0 : this.#failedLooks + 1;
     if (trouble !== undefined && (!trouble.again || this.#failedLooks >= MAX_FAILED_LOOKS))
@@ -153,9 +153,7 @@ export class Conversation {
       };
       await this.#talk.run(STEPS.call, call, ONCE);
       const course = { step: message.step, tries, left: MAX_SENDS - tries, pause: tries - 1 };
-      const send = ({ signal }: Attempt) =>
-        this.#telling(course, this.#sentOnce(message, unsure || !own, signal));
-      const told = this.#take(await this.#talk.run(message.step, send, ONCE));
+      const told = await this.#exchange(course, (signal) => this.#sentOnce(message, unsure || !own, signal));
       const { trouble } = told;
       if (trouble === undefined) {
         this.#pauses = 0;
@@ -164,6 +162,24 @@ export class Conversation {
       if (!trouble.again || tries >= MAX_SENDS) throw new RemoteTaskError(trouble.reason);
       unsure = trouble.unsure === true;
       await this.#pause(tries - 1, trouble.waitMs);
+    }
+  }
+
+  /** One exchange as a step. Of one that outlasts its invocation nobody knows what became of it. */
+  async #exchange(course: Course, what: (signal: AbortSignal) => Promise<Told>): Promise<Told> {
+    const { live } = this.#listening.told;
+    try {
+      const attempt = ({ signal }: Attempt) => this.#telling(course, what(signal));
+      return this.#take(await this.#talk.run(course.step, attempt, ONCE));
+    } catch (error) {
+      if (!isA(error, StepTimeout)) throw error;
+      await this.#listening.close();
+      // A stream that has gone on until then was no silence: the task is asked for.
+      if (live === true) return this.#take(this.#listening.unchanged());
+      const reason = `${this.#front.remote} did not answer before the end of an invocation`;
+      const trouble = { reason, code: "timeout", again: true, unsure: true };
+      this.#troubles.say(trouble, course);
+      return this.#take(this.#listening.failed(trouble));
     }
   }
 

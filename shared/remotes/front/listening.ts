@@ -49,14 +49,19 @@ export class Listening {
 
   /** What is to be stored of what was seen. */
   async seen(seen: Seen): Promise<Told> {
-    const told = this.#absorbed({ ...this.#carried(), ...NOTHING }, seen);
+    const told = this.#absorbed(this.unchanged(), seen);
     if (this.#live === undefined || isOver(told) || asks(told)) return await this.#left(told);
     return this.#withNews(told, true);
   }
 
   /** What is to be stored of an exchange that has come to nothing. */
   failed(trouble: Trouble): Told {
-    return { ...this.#carried(), ...NOTHING, trouble };
+    return { ...this.unchanged(), trouble };
+  }
+
+  /** How it stands where nothing new is known. */
+  unchanged(): Told {
+    return { ...this.#carried(), ...NOTHING };
   }
 
   /** Reads the stream, if there is one, until there is something that must be stored, or nothing comes. */
@@ -64,7 +69,7 @@ export class Listening {
     const live = this.#live;
     if (live === undefined) return undefined;
     const { now, scale } = this.#front;
-    let told: Told = { ...this.#carried(), ...NOTHING };
+    let told = this.unchanged();
     let flushAt = Number.POSITIVE_INFINITY;
     for (;;) {
       const next = await live.next(Math.min(SILENCE_MS / scale, live.until - now(), flushAt - now()));

@@ -33,22 +33,23 @@ export interface Journaled {
 
 /** Whether a journal tells of a message to a remote agent at all, and of the last thing that came back. */
 export function journaled({ steps }: Pick<View, "steps">): Journaled | undefined {
-  let calls = 0;
-  let messages = 0;
+  let underWay = false;
   let last: Kept | undefined;
   let call: Kept | undefined;
-  for (const { name, value } of steps.values()) {
+  for (const { name, value, error } of steps.values()) {
     const kind = kindOf(name);
     if (kind === STEPS.call) {
-      calls++;
+      underWay = true;
       call = value;
     }
-    if (kind === STEPS.send || kind === STEPS.reply) messages++;
+    // An exchange that was cut off tells nothing: what was told before it holds, and its message may have arrived.
+    if (error !== undefined) continue;
+    if (kind === STEPS.send || kind === STEPS.reply) underWay = false;
     if (kind !== undefined && TELLING.includes(kind)) last = value;
   }
   if (call === undefined) return undefined;
   const message = "text" in call ? called().safeParse(JSON.parse(call.text || "{}")).data : undefined;
-  return { underWay: calls > messages, called: message, last };
+  return { underWay, called: message, last };
 }
 
 /** Reads the result of an exchange. */

@@ -24,6 +24,11 @@ function codeOf({ code = "unknown" }: Trouble): string {
   return code;
 }
 
+/** Whether it is tried again. */
+function goesOn({ again }: Trouble, { left }: Course): boolean {
+  return again && left > 0;
+}
+
 /** How long a pause is: longer each time, and as long as is asked for; in milliseconds. */
 export function pauseMs(times: number, atLeastMs: number, scale: number): number {
   const ms = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(times, 30)) / scale;
@@ -58,10 +63,14 @@ export class Troubles {
       if (this.#code !== undefined) this.#step.status(`${remote} is reached again`);
       return;
     }
-    const again = trouble.again && course.left > 0;
-    this.#log(trouble, reason, course, again);
-    // Why it is not tried again is the task's end, or followed by a look at the task.
-    if (again && codeOf(trouble) !== this.#code) this.#step.status(this.#text(trouble, course));
+    this.#log(trouble, reason, course);
+    this.say(trouble, course);
+  }
+
+  /** Tells the requester alone. Why it is not tried again is the task's end, or followed by a look at the task. */
+  say(trouble: Trouble, course: Course): void {
+    if (goesOn(trouble, course) && codeOf(trouble) !== this.#code)
+      this.#step.status(this.#text(trouble, course));
   }
 
   /** Takes in the result of an exchange as it is stored, by this run or an earlier one. */
@@ -69,7 +78,8 @@ export class Troubles {
     this.#code = trouble && codeOf(trouble);
   }
 
-  #log(trouble: Trouble, reason: string | undefined, { step, tries, pause }: Course, again: boolean): void {
+  #log(trouble: Trouble, reason: string | undefined, course: Course): void {
+    const { step, tries, pause } = course;
     const { waitMs } = trouble;
     const { remote, scale, now, warn } = this.#front;
     warn("an exchange with a remote agent has failed", {
@@ -79,7 +89,9 @@ export class Troubles {
       code: codeOf(trouble),
       reason,
       attempt: tries,
-      ...(again && { retryAt: new Date(now() + pauseMs(pause, waitMs ?? 0, scale)).toISOString() }),
+      ...(goesOn(trouble, course) && {
+        retryAt: new Date(now() + pauseMs(pause, waitMs ?? 0, scale)).toISOString(),
+      }),
     });
   }
 

@@ -84,6 +84,23 @@ describe("what a remote is told of a task that is over", () => {
     assert.ok(mayBeOpen(view));
   });
 
+  test("an exchange that was cut off tells nothing: neither that a message did not arrive, nor that a task is over", async () => {
+    for (const [steps, cut] of [
+      [{ call: CALLED, send: "" }, "send"],
+      [{ call: CALLED, send: working, look: "" }, "look"],
+    ] as const) {
+      const remote = await atWork();
+      const view = journal(steps);
+      const step = view.steps.get(`remote/${cut}`);
+      assert.ok(step);
+      const error = { name: "TimeoutError", message: "it was cut off" };
+      view.steps.set(step.name, { ...step, value: { text: "" }, error });
+      assert.ok(mayBeOpen(view));
+      assert.equal(await tell(remote, view), "told");
+      assert.deepEqual(remote.cancels, ["remote-1"]);
+    }
+  });
+
   test("a message that is nowhere to be found is looked for while it may be under way", async () => {
     const steps = { call: CALLED };
     assert.equal(await tell(new FakeRemote([]), journal(steps), UNDER_WAY_MS - 1), "later");
