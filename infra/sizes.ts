@@ -25,7 +25,7 @@ export const FUNCTION_SIZES: Readonly<Record<FunctionName, FunctionSize>> = {
   events: { memoryMb: 512, timeoutSec: 30 },
   work: { memoryMb: 1024, timeoutSec: 900 },
   sweep: { memoryMb: 512, timeoutSec: 60 },
-  cards: { memoryMb: 256, timeoutSec: 45 },
+  cards: { memoryMb: 512, timeoutSec: 45 },
 };
 
 /** At most two: the one that pulls and its successor. */

@@ -48,8 +48,10 @@ export interface AfterLook {
 }
 
 type Known = ReadonlyMap<string, Stored<PeerFacts>>;
-interface Reading extends ReadRecord {
+/** A record that was read: what it says is read again where it is wanted, for a look may hold a great many. */
+interface Reading extends Pick<ReadRecord, "expiresAt"> {
   readonly seen: number;
+  readonly entry: LookedAt;
 }
 
 /** Puts what a look has found together with what was known. Pure; a malformed record is listed, and hides no other. */
@@ -63,7 +65,7 @@ export function afterLook(known: Known, before: NatsLedger, look: Look): AfterLo
   // A record that is older than what is known says nothing any more.
   const newest = [...readings].filter(([id, of]) => of.seen === seen.get(id));
   return {
-    put: newest.flatMap(([id, { facts }]) => changed(known.get(id), facts, look.at)),
+    put: newest.flatMap(([id, of]) => changed(known.get(id), of, look.at)),
     forget: [...known.keys()].filter((id) => !seen.has(id)),
     ...(isWorthWriting(before, ledger, look.at) && { ledger }),
     known: ledger,
@@ -81,7 +83,7 @@ function readLook({ at, entries, own }: Look) {
     if (entry.bytes === undefined) gone.set(entry.key, seen);
     else {
       const read = readPeerRecord(entry.key, entry.bytes, seen);
-      if (read.ok) readings.set(entry.key, { ...read.value, seen });
+      if (read.ok) readings.set(entry.key, { expiresAt: read.value.expiresAt, seen, entry });
       else wrong.push({ key: entry.key.slice(0, 128), reason: read.reason });
     }
   }
@@ -141,10 +143,12 @@ function mergedAmiss(before: readonly Amiss[], now: readonly Omit<Amiss, "since"
 /** Facts that are not yet stored as they are now. */
 function changed(
   stored: Stored<PeerFacts> | undefined,
-  found: ReadRecord["facts"],
+  { entry: { key, bytes = new Uint8Array() }, seen }: Reading,
   now: number,
 ): NatsFacts[] {
-  const facts = { ...found, firstSeen: stored?.value.firstSeen ?? now };
+  const read = readPeerRecord(key, bytes, seen);
+  if (!read.ok) return [];
+  const facts = { ...read.value.facts, firstSeen: stored?.value.firstSeen ?? now };
   // As they would be read again: what is undefined is not stored.
   return isDeepStrictEqual(stored?.value, JSON.parse(JSON.stringify(facts))) ? [] : [facts];
 }
