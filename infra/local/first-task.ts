@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { askTask } from "../../cli/ask.ts";
+import { TimedOut } from "../../cli/errors.ts";
 import { endText, eventLine } from "../../cli/render.ts";
 import { colours, wantsColour } from "../../cli/text.ts";
 import { commandRuntime, type DeploymentConfig, type HostedAgent } from "../../shared/config/deployment.ts";
@@ -19,6 +20,7 @@ const TEXT = "Sluice lets agents work for each other over NATS, and keeps no pro
 /** The bridge's first run makes the streams. */
 const STREAMS_WITHIN_MS = 60_000;
 const TASK_WITHIN_MS = 120_000;
+const NOBODY = "no agent of its own is hosted that has the skill task";
 
 /** Where the first task goes, and as whom it is sent. */
 export interface FirstTask {
@@ -37,7 +39,7 @@ export interface FirstTask {
  */
 export function whyNoFirstTask(deployment: DeploymentConfig): string | undefined {
   const agent = firstOf(deployment);
-  if (agent === undefined) return "no agent is hosted that has the skill task";
+  if (agent === undefined) return NOBODY;
   if (isOpen(deployment, agent)) return undefined;
   const from = commandRuntime(deployment.deployment);
   return `agent "${agent.id}" does not accept tasks from ${from} (agents.yaml: acceptFromRuntimes)`;
@@ -53,7 +55,7 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   const { host, deployment, progress, signal, credentials, ca } = task;
   const from = commandRuntime(deployment.deployment);
   const agent = firstOf(deployment);
-  if (agent === undefined) throw new HostError("part_failed", "no agent is hosted that has the skill task");
+  if (agent === undefined) throw new HostError("part_failed", NOBODY);
   const nc = await connectNats({
     servers: host.endpoints.nats.split(","),
     credentials,
@@ -82,9 +84,14 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   }
 }
 
-/** The agent that comes with Sluice for this, or the first that a text can be sent to. */
+/**
+ * The agent that comes with Sluice for this, or the first that a text can be sent to. None that is a remote one: what it
+ * does with a text that nobody has written for it, at each start, is not ours to try.
+ */
 function firstOf(deployment: DeploymentConfig): HostedAgent | undefined {
-  const able = deployment.agents.filter(({ skills }) => skills.some(({ slug }) => slug === SKILL));
+  const able = deployment.agents.filter(
+    ({ remote, skills }) => remote === undefined && skills.some(({ slug }) => slug === SKILL),
+  );
   return able.find(({ id }) => id === AGENT) ?? able.find((agent) => isOpen(deployment, agent)) ?? able[0];
 }
 
@@ -93,11 +100,17 @@ function isOpen({ deployment }: DeploymentConfig, { policy }: HostedAgent): bool
   return acceptFromRuntimes.includes("*") || acceptFromRuntimes.includes(commandRuntime(deployment));
 }
 
-/** Why the first task cannot be sent or followed, where NATS does not let us; undefined where something else is wrong. */
-export function whyRefused(error: unknown): string | undefined {
+/**
+ * What keeps the first task from showing its end, though everything else works: NATS does not let our user ask, which is
+ * as it should be for one that may do what the functions do and no more; or the agent takes its time, as for a question.
+ *
+ * @returns undefined where something else is wrong
+ */
+export function whyGoOn(error: unknown): string | undefined {
+  if (error instanceof TimedOut) return `The first task has ${error.message}`;
   const refusal = refusalOf(error);
   if (refusal === undefined) return undefined;
-  return `${refusal.says}; give it what \`./sluice nats-permissions --local\` prints (docs/nats.md)`;
+  return `No first task: ${refusal.says}; give it what \`./sluice nats-permissions --local\` prints (docs/nats.md)`;
 }
 
 async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Promise<void> {

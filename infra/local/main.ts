@@ -9,7 +9,7 @@ import { readServerUrls } from "../../shared/config/server-urls.ts";
 import { ROOT } from "../bundle.ts";
 import { synthesize } from "../synth.ts";
 import { messageOf } from "./errors.ts";
-import { delegateFirstTask, whyNoFirstTask, whyRefused } from "./first-task.ts";
+import { delegateFirstTask, whyGoOn, whyNoFirstTask } from "./first-task.ts";
 import { type Host, type HostEvent, startHost } from "./host.ts";
 import type { AlarmChange } from "./metrics/alarms.ts";
 import { type Progress, progressOn } from "./progress.ts";
@@ -150,10 +150,9 @@ async function showFirstTask(
   try {
     return await firstTaskCompletes(host, deployment, chosen, progress, signal);
   } catch (error) {
-    // A user that may do what the functions do and no more is as it should be: everything else works.
-    const refused = whyRefused(error);
-    if (refused === undefined) throw error;
-    progress.line(`No first task: ${refused}`);
+    const why = whyGoOn(error);
+    if (why === undefined) throw error;
+    progress.line(why);
     return false;
   }
 }

@@ -7,7 +7,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { bridgeAdvice } from "../../cli/doctor/bridge.ts";
 import { checkNats } from "../../cli/doctor/nats.ts";
-import { delegateFirstTask, whyRefused } from "../../infra/local/first-task.ts";
+import { delegateFirstTask, whyGoOn } from "../../infra/local/first-task.ts";
 import { progressOn } from "../../infra/local/progress.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
@@ -119,7 +119,7 @@ test("the first task says at once what its user may not do, though the streams a
     signal: AbortSignal.timeout(60_000),
   });
   await assert.rejects(sent, (error: unknown) => {
-    const words = whyRefused(error) ?? "";
+    const words = whyGoOn(error) ?? "";
     return /subscribe to "_INBOX_sluice-acme\.start\..*; give it what .*--local/.test(words);
   });
 });
