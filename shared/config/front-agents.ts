@@ -75,7 +75,10 @@ function problemOf(
   if (name !== "" && (remote !== undefined || remotes === undefined)) return undefined;
   const known = remotes?.map((of) => of.name).join(", ") ?? "";
   const expected = `expected one of remotes${remotes === undefined ? "" : ` (${known || "there is none"})`}`;
-  return { path: [REMOTE], message: name === "" ? `${expected}, it is empty` : `${expected}, got ${name}` };
+  if (name === "") return { path: [REMOTE], message: `${expected}, it is empty` };
+  // What no remote can be called is shown by its shape, as everywhere: it may be long, or hold what a terminal obeys.
+  const got = /^[\w-]{1,64}$/.test(name) ? name : `a text of ${name.length} characters`;
+  return { path: [REMOTE], message: `${expected}, got ${got}` };
 }
 
 function frontOf(id: string, remote: string, skills: ReturnType<typeof skillsOfFile>["skills"]): Hostable {

@@ -68,6 +68,11 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     /^agents\.yaml:2: remotes: .*\nagents\.yaml:5: agents\.audit\.remote: expected one of remotes, it is empty$/,
   ],
   [
+    "a text that no remote can be called",
+    file(`remote: "\\u202e${"y".repeat(100)}"`),
+    /\.remote: expected one of remotes \(auditor, planner\), got a text of 101 characters$/,
+  ],
+  [
     "no name",
     file("remote: 7"),
     /^agents\.yaml:7: agents\.audit\.remote: expected the name of a remote, a text$/,
