@@ -168,8 +168,13 @@ export class Conversation {
   /** One exchange as a step. Of one that outlasts its invocation nobody knows what became of it. */
   async #exchange(course: Course, what: (signal: AbortSignal) => Promise<Told>): Promise<Told> {
     const { live } = this.#listening.told;
+    // A run that finds it stored has told it before.
+    let own = false;
     try {
-      const attempt = ({ signal }: Attempt) => this.#telling(course, what(signal));
+      const attempt = ({ signal }: Attempt) => {
+        own = true;
+        return this.#telling(course, what(signal));
+      };
       return this.#take(await this.#talk.run(course.step, attempt, ONCE));
     } catch (error) {
       if (!isA(error, StepTimeout)) throw error;
@@ -178,7 +183,7 @@ export class Conversation {
       if (live === true) return this.#take(this.#listening.unchanged());
       const reason = `${this.#front.remote} did not answer before the end of an invocation`;
       const trouble = { reason, code: "timeout", again: true, unsure: true };
-      this.#troubles.say(trouble, course);
+      if (own) this.#troubles.say(trouble, course);
       return this.#take(this.#listening.failed(trouble));
     }
   }

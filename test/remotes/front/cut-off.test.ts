@@ -18,11 +18,14 @@ describe("an exchange that lasts longer than an invocation", () => {
   test("a message that was taken in silence is found, and not sent again", async () => {
     const remote = new FakeRemote([completed("done")]);
     remote.start = mute(remote.start.bind(remote));
+    remote.find = mute(remote.find.bind(remote));
     const { task } = await playWith(remote, DAY);
     await task.skip("1h");
     assert.equal((await task.outcome()).state, "TASK_STATE_COMPLETED");
     assert.equal(task.events.at(-1)?.content, "done");
     assert.equal(remote.executions.length, 1);
+    const told = task.events.map((event) => event.content ?? "").filter((text) => text.startsWith("fake is"));
+    assert.match(told.join("\n"), /^fake is not reached \(timeout\); .*\nfake is reached again$/);
   });
 
   test("a look in vain is followed by another", async () => {
