@@ -202,7 +202,7 @@ test("the credentials of agents.yaml go to its own servers only", (t) => {
 test("a wrong agents.yaml is named with its field", (t) => {
   const path = folder(t, { "agents.yaml": "deployment: [a]" });
   assert.throws(() => readHome(path), {
-    message: `${path}/agents.yaml:1: deployment: expected a text, got a list of 1`,
+    message: `${path}/agents.yaml:1: deployment: expected 1 to 32 of A-Z, a-z, 0-9, _ and -, got a list of 1`,
     exitCode: 2,
   });
   const broken = folder(t, { "agents.yaml": "\na: [" });
