@@ -36,11 +36,14 @@ async function approve(task: string, words: readonly string[], given: Options): 
   const verdict = { approve: deny === undefined, denyReason };
   const out = processOutput(json);
   // The clients of AWS take long to load.
-  const { openAnswering } = await import("./open-answering.ts");
+  const [{ openAnswering }, { noRecord }] = await Promise.all([
+    import("./open-answering.ts"),
+    import("./record.ts"),
+  ]);
   using answering = await openAnswering(currentHome({ stack, dataFolder }), stack);
   const answered = await answering.answer(task, verdict);
   out.record({ task, approve: verdict.approve, answered: answered === "answered" });
-  if (answered === "unknown") throw new CliError(EXIT.failed, `${answering.label} has no task ${task}`);
+  if (answered === "unknown") throw noRecord(answering.label, task);
   if (answered === "over") throw new CliError(EXIT.failed, `task ${task} is over already`);
   if (answered === "asks its requester")
     throw new CliError(EXIT.failed, `task ${task} asks its requester: ./sluice authorize ${task}`);

@@ -27,7 +27,7 @@ export interface TaskRecord {
  *
  * @throws CliError `failed` when the table does not know it or the id is not whole, `unreachable` when it cannot be read
  */
-export async function readRecord(stack: OpenStack, taskId: string): Promise<TaskRecord> {
+export async function readRecord(stack: Omit<OpenStack, "pauses">, taskId: string): Promise<TaskRecord> {
   const { label, store, values } = stack;
   const head = await reach(label, store.head(taskId));
   if (head === undefined) throw noRecord(label, taskId);
@@ -49,8 +49,11 @@ export async function readRecord(stack: OpenStack, taskId: string): Promise<Task
   };
 }
 
-/** A shorter text is the beginning of an id at most: the table finds tasks by their whole ids alone. */
-function noRecord(label: string, taskId: string): CliError {
+/**
+ * That a table does not know a task. A shorter text is the beginning of an id at most: the table finds tasks by their whole
+ * ids alone.
+ */
+export function noRecord(label: string, taskId: string): CliError {
   return new CliError(
     EXIT.failed,
     taskId.length < TASK_ID_LENGTH

@@ -1,6 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { EVENTS_STREAM } from "../shared/nats/streams.ts";
-import { parseSubject } from "../shared/wire/index.ts";
+import { parseSubject, taskIdOf } from "../shared/wire/index.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { readAll } from "./events.ts";
 import { cleanLine } from "./text.ts";
@@ -10,6 +10,8 @@ const HOURS = 24;
 const MAX_LISTED = 5;
 /** Ids that our executors choose (docs/wire.md, ids): nothing can follow. */
 const WHOLE = /^task_[0-9a-f]{24}$/;
+/** What the key of a task that was rejected begins with; its message's id follows. */
+const OF_MESSAGE = "msg_";
 
 /**
  * The task that a person means by the beginning of its id, with or without `task_`. A text that begins no recent
@@ -26,11 +28,21 @@ export async function resolveTask(nc: NatsConnection, text: string): Promise<str
   });
   return meant(
     text,
-    past.flatMap(({ subject }) => {
-      const parsed = parseSubject(subject);
-      return parsed?.kind === "event" ? [parsed.taskKey] : [];
-    }),
+    past.flatMap(({ subject }) => keysOf(subject)),
   );
+}
+
+/**
+ * What an event's task may be called by, as its subject tells: a task that was rejected is known there by its message
+ * (docs/wire.md, ids), and to a person by the id that it would have had.
+ */
+export function keysOf(subject: string): string[] {
+  const parsed = parseSubject(subject);
+  if (parsed?.kind !== "event") return [];
+  const { from, to, taskKey, event } = parsed;
+  return event === "rejected" && taskKey.startsWith(OF_MESSAGE)
+    ? [taskKey, taskIdOf(to, from, taskKey.slice(OF_MESSAGE.length))]
+    : [taskKey];
 }
 
 /** @param keys the recent tasks' */

@@ -1,6 +1,8 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { dynamoPauses } from "../shared/tasks/dynamodb-pauses.ts";
 import { dynamoStore } from "../shared/tasks/dynamodb-store.ts";
+import type { PauseStore } from "../shared/tasks/pauses.ts";
 import type { Store } from "../shared/tasks/store.ts";
 import { s3Values, type Values } from "../shared/tasks/values.ts";
 import type { Home } from "./home.ts";
@@ -11,6 +13,7 @@ export interface OpenStack extends Disposable {
   /** What it is called in an error. */
   readonly label: string;
   readonly store: Pick<Store, "head" | "entries" | "input" | "slots">;
+  readonly pauses: Pick<PauseStore, "pauseOf">;
   readonly values: Pick<Values, "text">;
 }
 
@@ -34,9 +37,11 @@ export function openPlace(place: Place): OpenStack {
       return new S3Client({ ...clientSettings(place, "s3"), forcePathStyle: local !== undefined });
     },
   });
+  const access = { client: DynamoDBDocumentClient.from(client), table: outputs.TableName };
   return {
     label,
-    store: dynamoStore({ client: DynamoDBDocumentClient.from(client), table: outputs.TableName }),
+    store: dynamoStore(access),
+    pauses: dynamoPauses(access),
     values,
     [Symbol.dispose]: () => client.destroy(),
   };

@@ -1,12 +1,14 @@
 import { Command } from "commander";
 import * as z from "zod";
 import { deadlineOf, fruitlessClaims, stateOf } from "../shared/tasks/fold.ts";
+import type { Pause } from "../shared/tasks/pauses.ts";
 import type { TaskEvent, TaskState } from "../shared/wire/index.ts";
 import { EXIT } from "./errors.ts";
 import { DATA_FOLDER, STACK, taskKey } from "./options.ts";
 import { type Output, processOutput } from "./output.ts";
 import type { TaskRecord } from "./record.ts";
 import { errorText, questionText, stateText, waitText } from "./render.ts";
+import { withPlace } from "./repeat.ts";
 import { currentHome } from "./session.ts";
 import { table } from "./table.ts";
 import { cleanLine, durationText, localTime } from "./text.ts";
@@ -37,21 +39,34 @@ export function stepsCommand(): Command {
 async function steps(task: string, { stack: name, dataFolder, json }: Options): Promise<number> {
   const out = processOutput(json);
   // The clients of AWS take long to load, and no other verb needs them.
-  const [{ openStack }, { readRecord, eventOf }] = await Promise.all([
+  const [{ openStack }, { readRecord, eventOf }, { reach }] = await Promise.all([
     import("./stack.ts"),
     import("./record.ts"),
+    import("./place.ts"),
   ]);
   using opened = await openStack(currentHome({ stack: name, dataFolder }), name);
   const record = await readRecord(opened, task);
+  const isOver = workerOf(record) === "over";
+  const pause = isOver ? undefined : await reach(opened.label, opened.pauses.pauseOf(record.head.to));
   const lines = await timelineOf(record, Date.now());
   const { question } = record.view;
   const asking = record.entries
     .flatMap(({ events = [] }) => events)
     .find(({ revision }) => revision === question?.asked);
   const asked = isEnded(record) || asking === undefined ? undefined : await eventOf(record, asking);
-  out.record(jsonOf(record, lines, asked));
-  for (const line of describe(record, lines, asked, out)) out.line(line);
+  const shown = { record, pause, lines, asked };
+  out.record(jsonOf(shown));
+  for (const line of describe(shown, out)) out.line(line);
   return EXIT.ok;
+}
+
+/** What there is to be shown. */
+interface Shown {
+  readonly record: TaskRecord;
+  /** That its agent is paused, of a task that is not over. */
+  readonly pause: Pause | undefined;
+  readonly lines: readonly StepLine[];
+  readonly asked: TaskEvent | undefined;
 }
 
 /** The state as the journal has it, which is ahead of the head's. */
@@ -94,9 +109,7 @@ function workerOf(record: TaskRecord): "unclaimed" | "working" | "waiting" | "ov
 }
 
 function describe(
-  record: TaskRecord,
-  lines: readonly StepLine[],
-  asked: TaskEvent | undefined,
+  { record, pause, lines, asked }: Shown,
   { colours: c, width }: Pick<Output, "colours" | "width">,
 ): string[] {
   const { head } = record;
@@ -104,7 +117,7 @@ function describe(
   return [
     `${head.taskId}  ${stateText(stateNow(record), c)}`,
     `${head.from} → ${head.to}${head.skill === undefined ? "" : `  ${cleanLine(head.skill)}`}`,
-    ...facts(record).map(([name, fact]) => `${name.padEnd(10)} ${fact}`),
+    ...[...facts(record), ...pauseFact(record, pause)].map(([name, fact]) => `${name.padEnd(10)} ${fact}`),
     "",
     ...(lines.length === 0
       ? [noSteps(record)]
@@ -154,6 +167,13 @@ function facts(record: TaskRecord): [name: string, fact: string][] {
   ];
 }
 
+/** Nobody takes up a task of an agent that is paused, whatever the task waits for otherwise. */
+function pauseFact({ head }: TaskRecord, pause: Pause | undefined): [name: string, fact: string][] {
+  if (pause === undefined) return [];
+  const since = `paused since ${localTime(new Date(pause.at))} by ${cleanLine(pause.by, 64)}`;
+  return [["agent", `${since}; go on with ${withPlace(`./sluice resume ${head.to}`)}`]];
+}
+
 /** That a task waits for a slot of its agent, and among how many. */
 function lineText({ line }: TaskRecord): string | undefined {
   if (line === undefined) return undefined;
@@ -201,7 +221,7 @@ const iso = (at: number | null | undefined) =>
   at === null || at === undefined ? null : new Date(at).toISOString();
 
 /** What `--json` writes (docs/command.md). */
-function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent | undefined): object {
+function jsonOf({ record, pause, lines, asked }: Shown): object {
   const { head, view } = record;
   return {
     task: head.taskId,
@@ -217,6 +237,7 @@ function jsonOf(record: TaskRecord, lines: readonly StepLine[], asked: TaskEvent
     fruitlessClaims: fruitlessOf(record),
     worker: workerOf(record),
     waitsForSlot: record.line ?? null,
+    paused: pause === undefined ? null : { since: iso(pause.at), by: pause.by, refuse: pause.refuse },
     dueAt: iso(head.dueAt),
     question:
       view.question === undefined || isEnded(record)

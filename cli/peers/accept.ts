@@ -60,10 +60,28 @@ async function known({ store }: OpenPeers, name: string): Promise<Known> {
     const { offeredKey: offered } = value.standings.find(({ id }) => id === name) ?? {};
     return { facts: { version: found.version, value: found.value }, offered };
   }
-  const names = [...all.keys()];
+  throw noCard(name, { carded: [...all.keys()], asked: value.standings.map(({ id }) => id) });
+}
+
+/**
+ * Why there is no card whose key could be replaced.
+ *
+ * @param of.carded the remote agents of which a card is known
+ * @param of.asked those of which one was asked for
+ */
+export function noCard(
+  name: string,
+  { carded, asked }: { readonly carded: readonly string[]; readonly asked: readonly string[] },
+): CliError {
+  if (asked.includes(name))
+    return new CliError(
+      EXIT.usage,
+      `${name}: no card of it was had yet, so there is no key to be replaced; ${repeatPlace("./sluice peers")} ${name} tells why`,
+    );
+  const names = [...new Set([...carded, ...asked])];
   const meant = nearest(name, names);
   const there = meant.length === 0 ? `there are ${listed(names)}` : `did you mean ${meant.join(" or ")}?`;
-  throw new CliError(EXIT.usage, `no card is known of a remote agent ${JSON.stringify(name)}; ${there}`);
+  return new CliError(EXIT.usage, `no remote agent ${JSON.stringify(name)}; ${there}`);
 }
 
 /** The key that is meant; nothing where any is. */

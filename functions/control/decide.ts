@@ -101,7 +101,7 @@ function reply(view: View, asked: Control, next: number): Decision {
   // Whoever has not seen the question cannot have meant it.
   if (asked.revision <= question.asked) return { kind: "replay" };
   // A control comes from the requester; the operator's answer comes another way (shared/events/operator-answer.ts).
-  if (question.by === "operator") return askAgain(question, "only the operator may approve this", next);
+  if (question.by === "operator") return askAgain(question, "only the operator may approve this.", next);
   return wanted === "auth_reply" ? approval(question, asked, next) : input(question, asked, next);
 }
 

@@ -81,9 +81,9 @@ export async function verifyCard(card: unknown, pinned?: PinnedKey): Promise<Car
   const good = looks.flatMap((of) => ("signer" in of ? [of] : []));
   const verdicts = await Promise.all(good.map((of) => judge(of, pinned)));
   const reasons = looks.flatMap((of) => ("reason" in of ? [of.reason] : []));
-  return (
-    verdicts.find(({ state }) => state === "valid") ?? verdicts[0] ?? invalid(reasons[0] ?? "signature_wrong")
-  );
+  // That a key is not known says less than what is wrong with a signature whose key is.
+  const reason = reasons.find((of) => of !== "key_unknown") ?? reasons[0] ?? "signature_wrong";
+  return verdicts.find(({ state }) => state === "valid") ?? verdicts[0] ?? invalid(reason);
 }
 
 /** A signature that is good: whose it is, and what was signed. */

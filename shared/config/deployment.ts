@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { choosingConfig } from "./choosing.ts";
-import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, SERVER_URL, SLUG } from "./forms.ts";
+import { CREDENTIALS, DEPLOYMENT_NAME, DEPLOYMENT_NAME_FORM, RUNTIME_ID, SERVER_URL, SLUG } from "./forms.ts";
 import { outboundConfig } from "./outbound.ts";
 import { agentPolicy } from "./policy.ts";
 import { remotes } from "./remotes.ts";
@@ -89,7 +89,7 @@ export const keptSections = {
 };
 
 export const deploymentName = z
-  .string()
+  .string(DEPLOYMENT_NAME_FORM)
   .check(DEPLOYMENT_NAME)
   .describe(
     "First part of every runtime id: the agent `support` of `acme` is the runtime `acme-support` on NATS. Renaming a deployment gives its agents new addresses.",

@@ -24,7 +24,8 @@ export const MIME_PATTERN = z.regex(
   /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/([a-z0-9][a-z0-9!#$&^_.+-]{0,126}|\*)$/,
   "expected a media type such as text/plain, or image/*",
 );
-export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, "expected 1 to 32 of A-Z, a-z, 0-9, _ and -");
+export const DEPLOYMENT_NAME_FORM = "expected 1 to 32 of A-Z, a-z, 0-9, _ and -";
+export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, DEPLOYMENT_NAME_FORM);
 
 /**
  * A secret's name as Secrets Manager has it (its API: CreateSecret, Name; `!` in those that AWS services make), or its

@@ -6,13 +6,13 @@ import * as z from "../zod.ts";
  */
 
 /** Remote agents are named like our own, for a task's target may be either. */
-export const REMOTE_NAME = z.regex(
-  /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
-  "expected a name: 1 to 64 of A-Z, a-z, 0-9, _ and -, a letter or a digit first",
-);
+export const REMOTE_NAME_FORM =
+  "expected a name: 1 to 64 of A-Z, a-z, 0-9, _ and -, a letter or a digit first";
+export const REMOTE_NAME = z.regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, REMOTE_NAME_FORM);
 
 /** Bytes of a URL that no server and no proxy on the way finds too long (RFC 9110 §4.1 asks for 8,000). */
 const LONGEST_URL = 2_048;
+export const REMOTE_URL_FORM = `expected a URL https://HOST/PATH or http://HOST/PATH of at most ${LONGEST_URL} characters`;
 
 /**
  * Where a remote agent is. There is no place in it for a secret, for it goes into logs and onto screens: neither in
@@ -22,7 +22,7 @@ export const REMOTE_URL = [
   z.refine<string>(
     (url) => url.length <= LONGEST_URL && /^https?:\/\/[^\s/]/.test(url) && URL.canParse(url),
     {
-      error: `expected a URL https://HOST/PATH or http://HOST/PATH of at most ${LONGEST_URL} characters`,
+      error: REMOTE_URL_FORM,
       abort: true,
     },
   ),
@@ -49,9 +49,10 @@ export const VARIABLE_NAME = z.regex(
 /**
  * Where a remote agent's credentials are: as those of NATS (forms.ts), or in a variable; without any there is no `auth`.
  */
+export const REMOTE_CREDENTIALS_FORM = "expected secret:NAME, file:PATH or env:NAME";
 export const REMOTE_CREDENTIALS = z.regex(
   new RegExp(`^(file:\\S.*|secret:(?!S[A-Z][A-Z2-7]{56}$)[A-Za-z0-9/_+=.@!:-]{1,2048}|env:${VARIABLE})$`),
-  "expected secret:NAME, file:PATH or env:NAME",
+  REMOTE_CREDENTIALS_FORM,
 );
 
 /** RFC 9110 §5.6.2, token. */

@@ -5,8 +5,11 @@ import {
   HEADER_NAME,
   HEADER_VALUE,
   REMOTE_CREDENTIALS,
+  REMOTE_CREDENTIALS_FORM,
   REMOTE_NAME,
+  REMOTE_NAME_FORM,
   REMOTE_URL,
+  REMOTE_URL_FORM,
   SKILL_NAME,
   VARIABLE_NAME,
 } from "./remote-forms.ts";
@@ -24,7 +27,7 @@ const auth = z.strictObject({
       "`apiKey` is the header `X-API-Key`, `bearer` is `Authorization`, `hmac` a signature of each request.",
     ),
   credentials: z
-    .string()
+    .string(REMOTE_CREDENTIALS_FORM)
     .check(REMOTE_CREDENTIALS)
     .describe(
       "Where the key, the token or the shared secret is: in Secrets Manager, in a file of this machine, or in an environment variable. It is read before each exchange: one that is missing or empty is an error before anything is asked, and doctor tells of it.",
@@ -76,11 +79,11 @@ const skills = z
 
 const fields = z.strictObject({
   name: z
-    .string()
+    .string(REMOTE_NAME_FORM)
     .check(REMOTE_NAME)
     .describe("What it is called here: no two alike, whatever their case, and none like a hosted agent."),
   url: z
-    .string()
+    .string(REMOTE_URL_FORM)
     .check(...REMOTE_URL)
     .describe(
       "Where it is asked, which is also where its card is looked for. What a card says of addresses is never followed.",

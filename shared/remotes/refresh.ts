@@ -14,7 +14,8 @@ export const MAX_NOTES = 20;
 
 /** What a card's signatures say, as far as it decides (docs/cards-signing.md). */
 export type Verdict =
-  | { readonly state: "unsigned" }
+  /** `note`: what an operator should know of it. */
+  | { readonly state: "unsigned"; readonly note?: string }
   /** `card`: what was signed, in place of all that came. */
   | { readonly state: "valid"; readonly kid: string; readonly key: string; readonly card?: unknown }
   | { readonly state: "invalid"; readonly reason: string }
@@ -167,7 +168,7 @@ async function judge(
   const verdict = await verify(fetched.value, pinned);
   switch (verdict.state) {
     case "unsigned":
-      return { fetched, signature: { state: "unsigned" } };
+      return { fetched: noted(fetched, verdict.note), signature: { state: "unsigned" } };
     case "valid": {
       const signed = verdict.card === undefined ? fetched : signedOf(fetched, verdict.card, url);
       if ("reason" in signed) return signed;
@@ -181,6 +182,10 @@ async function judge(
         offeredKey: verdict.offered,
       };
   }
+}
+
+function noted<T extends Extract<CardFetch, { kind: "card" }>>(fetched: T, note: string | undefined): T {
+  return note === undefined ? fetched : { ...fetched, notes: [note, ...fetched.notes] };
 }
 
 /** The card that was fetched, as far as it was signed: what the signature does not cover might be anybody's. */

@@ -44,6 +44,14 @@ test("a key that only jku would tell is unknown, unless it is pinned under its n
   assert.deepEqual(await verifyCard(card, { did }), invalid("key_unknown"));
   assert.deepEqual(await verifyCard(card, { did: key.did, kid: "key-1" }), invalid("algorithm_refused"));
   assertValid(await verifyCard(card, { did, kid: "key-1" }), { kid: "key-1", key: did });
+
+  const wrong = await signedAs(cardOf(), { alg: "ES256", typ: "JOSE", kid: keyUrl(did) }, privateKey);
+  const both = { ...card, description: "another", signatures: [...card.signatures, ...wrong.signatures] };
+  assert.deepEqual(
+    await verifyCard(both),
+    invalid("signature_wrong"),
+    "what is wrong says more than what is unknown",
+  );
 });
 
 test("headers that change what is signed, or are not understood, are refused", async () => {

@@ -184,7 +184,7 @@ test("of what only the operator may approve each verb advises the operator's com
     assert.match(shown.stdout, advice);
   assert.match((await sluice("status", task, "--json")).stdout, /"by":"operator"/);
   answering((of, { revision }) => [
-    status(of, revision, AUTH, "only the operator may approve this\n\nGo?", data),
+    status(of, revision, AUTH, "only the operator may approve this.\n\nGo?", data),
   ]);
   const tried = await sluice("authorize", task);
   assert.equal(tried.code, 1);

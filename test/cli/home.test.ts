@@ -7,8 +7,9 @@ import { gather, stateOf } from "../../cli/agents.ts";
 import { findHome, readFolder, readHome } from "../../cli/home.ts";
 import { findNats, knownNats } from "../../cli/nats.ts";
 import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
-import { meant } from "../../cli/resolve.ts";
+import { keysOf, meant } from "../../cli/resolve.ts";
 import { ownTarget } from "../../cli/target.ts";
+import { taskIdOf } from "../../shared/wire/index.ts";
 
 /** A folder with the files given, removed when the test ends. */
 function folder(t: { after(fn: () => void): void }, files: Record<string, string>): string {
@@ -150,6 +151,14 @@ test("a task is meant by the beginning of its id, if no other begins so", () => 
     ["none", "none"],
   ] as const)
     assert.equal(meant(text, keys), key);
+  const rejected = keysOf("a2a.v1.event.acme-echo.acme-cli.msg_msg_1.rejected");
+  const taskId = taskIdOf("acme-cli", "acme-echo", "msg_1");
+  assert.equal(
+    meant(taskId.slice(0, 12), rejected),
+    taskId,
+    "one that was rejected is known by its message alone",
+  );
+  assert.equal(meant("msg_msg", rejected), "msg_msg_1");
   assert.throws(() => meant("abc", keys), {
     exitCode: 2,
     message: /several begin so: task_abc, task_abc1, task_abc2$/,
@@ -193,7 +202,7 @@ test("the credentials of agents.yaml go to its own servers only", (t) => {
 test("a wrong agents.yaml is named with its field", (t) => {
   const path = folder(t, { "agents.yaml": "deployment: [a]" });
   assert.throws(() => readHome(path), {
-    message: `${path}/agents.yaml:1: deployment: expected a text, got a list of 1`,
+    message: `${path}/agents.yaml:1: deployment: expected 1 to 32 of A-Z, a-z, 0-9, _ and -, got a list of 1`,
     exitCode: 2,
   });
   const broken = folder(t, { "agents.yaml": "\na: [" });

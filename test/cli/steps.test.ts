@@ -45,6 +45,7 @@ const told = z.object({
   fruitlessClaims: z.int(),
   worker: z.enum(["unclaimed", "working", "waiting", "over"]),
   waitsForSlot: z.object({ taken: z.int(), waiting: z.int() }).nullable(),
+  paused: z.object({ since: z.iso.datetime(), by: z.string(), refuse: z.boolean() }).nullable(),
   dueAt: z.iso.datetime().nullable(),
   question: z
     .object({
@@ -313,6 +314,17 @@ test("what a task ended without, and its fruitless claims, are told after its en
   assert.match(completed, /^claims {5}3 \(epoch 3\)$/m);
 });
 
+test("of a task that is not over it is told that its agent is paused, and how it goes on", async () => {
+  const taskId = await asked();
+  assert.equal((await jsonOf(taskId)).paused, null);
+  assert.equal((await run(["pause", "asker"], { cwd })).code, 0);
+  const { stdout } = await steps(taskId);
+  assert.match(stdout, /^agent {6}paused since \S+ \S+ by .+; go on with \.\/sluice resume acme-asker$/m);
+  assert.equal((await jsonOf(taskId)).paused?.refuse, false);
+  assert.equal((await run(["resume", "acme-asker"], { cwd })).code, 0);
+  assert.doesNotMatch((await steps(taskId)).stdout, /paused/);
+});
+
 const UNKNOWN = `task_${"f".repeat(24)}`;
 
 test("a task that nobody knows, a wrong command line, and a host that is not there", async () => {
@@ -325,6 +337,8 @@ test("a task that nobody knows, a wrong command line, and a host that is not the
   const short = await steps(UNKNOWN.slice(0, -1));
   assert.equal(short.code, 1);
   assert.match(short.stderr, /^sluice: task task_f{23}: expected the whole id, .* \.\/sluice status shows/);
+  const approved = await run(["approve", UNKNOWN.slice(0, -1)], { cwd });
+  assert.deepEqual([approved.code, approved.stderr], [1, short.stderr]);
   for (const args of [
     [],
     ["a b"],

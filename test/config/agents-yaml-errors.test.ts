@@ -156,7 +156,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "a remote without a name",
     "deployment: a\nremotes:\n  - url: https://a.example",
-    /^agents\.yaml:3: remotes\[0\]\.name: expected a text, got nothing$/,
+    /^agents\.yaml:3: remotes\[0\]\.name: expected a name: 1 to 64 of .*, got nothing$/,
   ],
   ["a key twice", "deployment: a\ndeployment: b", /^agents\.yaml:2: Map keys must be unique$/],
   ["no YAML", "deployment: [a", /^agents\.yaml:1: /],

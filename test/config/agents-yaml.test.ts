@@ -108,8 +108,14 @@ test("every field but deployment has a default", () => {
     deployment.agents.map(({ policy }) => policy),
     [DEFAULTS, DEFAULTS],
   );
-  assert.match(complaint("agents: {}"), /^agents\.yaml:1: deployment: expected a text, got nothing$/);
-  assert.match(complaint(""), /^agents\.yaml.*: deployment: expected a text, got nothing$/);
+  assert.match(
+    complaint("agents: {}"),
+    /^agents\.yaml:1: deployment: expected 1 to 32 of A-Z, a-z, 0-9, _ and -, got nothing$/,
+  );
+  assert.match(
+    complaint(""),
+    /^agents\.yaml.*: deployment: expected 1 to 32 of A-Z, a-z, 0-9, _ and -, got nothing$/,
+  );
 });
 
 test("without a file the agents work for the local command alone", () => {

@@ -108,7 +108,7 @@ for (const [name, text, expected] of WRONG)
 
 test("what is wrong with the remotes is told once", () => {
   const told = complaint(file("remote: auditor", "remotes: [{ name: auditor }]\n"));
-  assert.match(told, /^agents\.yaml:2: remotes\[0\]\.url: expected a text, got nothing$/);
+  assert.match(told, /^agents\.yaml:2: remotes\[0\]\.url: expected a URL https:.* characters, got nothing$/);
 });
 
 test("of an agent that has a file an empty remote means none, as what is empty elsewhere", () => {

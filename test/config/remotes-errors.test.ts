@@ -48,7 +48,7 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "auth without credentials",
     withUrl("auth: { scheme: hmac }"),
-    /auth\.credentials: expected a text, got nothing$/,
+    /auth\.credentials: expected secret:NAME, file:PATH or env:NAME, got nothing$/,
   ],
   [
     "credentials none",
@@ -75,7 +75,11 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
     withUrl("apiKeyEnv: a b"),
     /:5: remotes\[0\]\.apiKeyEnv: expected the name of an environment variable/,
   ],
-  ["no URL", remote("streaming: true"), /:3: remotes\[0\]\.url: expected a text, got nothing$/],
+  [
+    "no URL",
+    remote("streaming: true"),
+    /:3: remotes\[0\]\.url: expected a URL https:.* characters, got nothing$/,
+  ],
   [
     "a URL of another kind",
     remote("url: ftp://a.example"),

@@ -28,7 +28,7 @@ test("what only the operator may approve its requester cannot, nor deny; the ope
     await probe.approve(taskId, approve);
     assert.equal(
       (await probe.told(taskId)).at(-1),
-      "AUTH_REQUIRED only the operator may approve this\n\nGo?",
+      "AUTH_REQUIRED only the operator may approve this.\n\nGo?",
       "it is asked again",
     );
     assert.deepEqual(await asksWhom(), { by: "operator" });

@@ -290,7 +290,7 @@ describe("a task is held before anything is sent", () => {
       await task.untilWaiting();
       assert.match(task.question?.prompt ?? "", rule);
       await task.approve();
-      assert.match(task.events.at(-1)?.content ?? "", /^only the operator may approve this\n\n/);
+      assert.match(task.events.at(-1)?.content ?? "", /^only the operator may approve this\.\n\n/);
       assert.deepEqual(sent, []);
       await task.approveAsOperator();
       await task.outcome();

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
+import { didOf, keyUrl } from "../../shared/cards/did-key.ts";
 import type { HttpFacts, Standing } from "../../shared/cards/peer-facts.ts";
 import { httpFacts } from "../../shared/cards/peer-schemas.ts";
 import {
@@ -8,6 +10,8 @@ import {
   refreshRemote,
   withAcceptedKey,
 } from "../../shared/remotes/refresh.ts";
+import { verifyRemoteCard } from "../../shared/remotes/verify.ts";
+import { key, signedAs } from "../cards/signed.ts";
 import { type Answers, CURRENT, currentCard, json, server, URL_OF } from "./support.ts";
 
 const START = Date.UTC(2030, 0, 1);
@@ -129,6 +133,33 @@ test("a card that was read when slips were not looked at as a whole is read anew
   const anew = await agent.refresh(answers);
   assert.deepEqual([anew.outcome, anew.asked[0]?.headers["if-none-match"]], ["updated", undefined]);
   assert.deepEqual(anew.facts?.card.extensions.unread, ["hitl-mode-v1"]);
+});
+
+test("a signature by a key that cannot be known counts as none while no key is pinned, and is refused after that", async () => {
+  const agent = refreshed();
+  const verify = verifyRemoteCard;
+  const signature = () => agent.known().facts?.value.signature;
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const { x = "" } = publicKey.export({ format: "jwk" });
+  const did = didOf({ kty: "OKP", crv: "Ed25519", x });
+  const signedWith = async (header: object) => ({
+    [CURRENT]: json(await signedAs(currentCard(), { alg: "EdDSA", typ: "JOSE", ...header }, privateKey)),
+  });
+  const unknown = await signedWith({ kid: "key-1", jku: "https://auditor.example.com/jwks.json" });
+
+  const first = await agent.refresh(unknown, { verify });
+  assert.deepEqual([first.outcome, first.added, signature()], ["updated", ["audit"], { state: "unsigned" }]);
+  assert.match(first.facts?.notes[0] ?? "", /its signature is by a key .* counts as not signed/);
+
+  const forged = await agent.refresh(await signedWith({ kid: keyUrl(key.did) }), { verify });
+  assert.match(forged.warning ?? "", /counts for nothing: signature_wrong/);
+
+  const good = await signedWith({ kid: keyUrl(did) });
+  assert.equal((await agent.refresh(good, { verify })).outcome, "updated");
+  assert.equal(signature()?.key, did);
+  const after = await agent.refresh(unknown, { verify });
+  assert.match(after.warning ?? "", /counts for nothing: key_unknown/);
+  assert.equal(signature()?.key, did);
 });
 
 test("a key is pinned by the first good signature, and another is refused until it is accepted", async () => {

@@ -6,6 +6,8 @@ import { type Finding, ok, warning, wrong } from "../finding.ts";
 
 const LOOK = "see ./sluice cards, and what the function cards logs: it puts them each minute";
 
+const NEW = `a new agent has one after a restart of \`npm start\`, or a deployment; of any other ${LOOK}`;
+
 /**
  * Whether our agents' cards lie where peers look for them, and are as those expect them.
  *
@@ -24,7 +26,7 @@ export function cardFindings(agents: readonly HostedAgent[], stored: readonly Lo
   const findings = of("invalid").map(({ runtime, faults }) =>
     wrong(`card of ${runtime}`, `peers refuse it: ${cleanLine(faults.join("; "), 300)}`, LOOK),
   );
-  if (missing?.length) findings.push(warning("cards", `nobody finds ${named("missing")}: no card`, LOOK));
+  if (missing?.length) findings.push(warning("cards", `nobody finds ${named("missing")}: no card`, NEW));
   if (stale?.length) findings.push(warning("cards", `nobody counts on ${named("stale")}: an old card`, LOOK));
   if (left?.length)
     findings.push(warning("cards", `${named("left")}: not discoverable, and has a card still`, LOOK));
