@@ -203,7 +203,7 @@ export class TestTask {
   /** Approves, or denies for a reason, as the operator: for what only the operator may approve. */
   async approveAsOperator(approve = true, denyReason?: string): Promise<void> {
     const answered = await this.#simulation.operator(this.id, { approve, denyReason });
-    if (answered !== "answered") throw new Error(`the operator's answer was refused: ${answered}`);
+    if ("none" in answered) throw new Error(`the operator's answer was refused: ${answered.none}`);
     await this.#simulation.advance(0);
     await this.#look();
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { fold } from "../tasks/fold.ts";
+import { fold, type Waiting } from "../tasks/fold.ts";
 import type { Entry, Head } from "../tasks/items.ts";
 import type { Store } from "../tasks/store.ts";
 import type { Values } from "../tasks/values.ts";
@@ -14,13 +14,16 @@ const MAX_ANSWER_TRIES = 5;
 export interface Verdict {
   readonly approve: boolean;
   readonly denyReason?: string | undefined;
+  /** The name of the step that asks; another's question is not answered then. Whichever it is unless said otherwise. */
+  readonly step?: string | undefined;
 }
 
-/**
- * What became of it: `answered`, or why nothing was: there is no such task, it is over, it asks nothing now, or it asks its
- * requester.
- */
-export type Answered = "answered" | "unknown" | "over" | "asks nothing" | "asks its requester";
+/** What became of it: which step was answered, or why none was. */
+export type Answered =
+  | { readonly step: string }
+  /** Another step asks: the one of this name. */
+  | { readonly asks: string }
+  | { readonly none: "unknown" | "over" | "asks nothing" | "asks its requester" };
 
 /** What it takes to answer. */
 export interface OperatorDeps {
@@ -44,12 +47,12 @@ export async function answerAsOperator(
 ): Promise<Answered> {
   for (let tries = 1; ; tries++) {
     const head = await deps.store.head(taskId);
-    if (head === undefined) return "unknown";
-    if (isTerminal(head.state)) return "over";
+    if (head === undefined) return { none: "unknown" };
+    if (isTerminal(head.state)) return { none: "over" };
     try {
       return await answer(deps, head, verdict);
     } catch (error) {
-      if (error instanceof TaskEnded) return "over";
+      if (error instanceof TaskEnded) return { none: "over" };
       // Somebody has claimed the task since its head was read.
       if (!(error instanceof ClaimLost) || tries >= MAX_ANSWER_TRIES) throw error;
     }
@@ -61,16 +64,11 @@ async function answer(deps: OperatorDeps, head: Head, verdict: Verdict): Promise
   const entries: Entry[] = [];
   const journal = new Journal({ store, head, now, took: (entry) => void entries.push(entry) });
   await journal.refresh();
-  let found: Answered = "answered";
+  let found: Answered = { none: "asks nothing" };
   const put = await journal.append(async (at) => {
     const { question } = fold(entries);
-    found =
-      question === undefined
-        ? "asks nothing"
-        : question.by !== "operator"
-          ? "asks its requester"
-          : "answered";
-    if (question === undefined || found !== "answered") return undefined;
+    found = answerable(question, verdict);
+    if (question === undefined || !("step" in found)) return undefined;
     return {
       control: { kind: "auth_reply", messageId: `operator_${randomUUID()}`, revision: at.revision + 1 },
       events: await storedEvents(values, head, eventsOf(verdict), at),
@@ -79,6 +77,12 @@ async function answer(deps: OperatorDeps, head: Head, verdict: Verdict): Promise
   });
   if (put !== undefined) await wake(deps, head.taskId, put.place);
   return found;
+}
+
+function answerable(question: Waiting | undefined, { step }: Verdict): Answered {
+  if (question === undefined) return { none: "asks nothing" };
+  if (question.by !== "operator") return { none: "asks its requester" };
+  return step === undefined || step === question.name ? { step: question.name } : { asks: question.name };
 }
 
 /** A denial has no event of its own: what it leads to tells. */

@@ -260,7 +260,7 @@ test("the operator's approval is the operator's alone", async () => {
   await asks(task, /only the operator may approve this/);
   const approved = await run(["approve", task.taskId], { cwd });
   assert.equal(approved.code, 0, approved.stderr);
-  assert.equal(approved.stdout, `${task.taskId} is approved\n`);
+  assert.equal(approved.stdout, `${task.taskId} is approved: step "remote/hold 1"\n`);
   await done(task);
 });
 

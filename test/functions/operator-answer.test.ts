@@ -33,17 +33,19 @@ test("what only the operator may approve its requester cannot, nor deny; the ope
     );
     assert.deepEqual(await asksWhom(), { by: "operator" });
   }
-  assert.equal(await answer(taskId, { approve: true }), "answered");
+  assert.deepEqual(await answer(taskId, { approve: true }), { step: "gate" });
   assert.deepEqual((await probe.told(taskId)).slice(-2), [
     "WORKING authorization received",
     "COMPLETED acted",
   ]);
-  assert.equal(await answer(taskId, { approve: false }), "over");
+  assert.deepEqual(await answer(taskId, { approve: false }), { none: "over" });
 });
 
 test("a denial of the operator's ends the task, with the reason", async () => {
   const taskId = await gated("operator");
-  assert.equal(await answer(taskId, { approve: false, denyReason: " not on a Friday " }), "answered");
+  assert.deepEqual(await answer(taskId, { approve: false, denyReason: " not on a Friday " }), {
+    step: "gate",
+  });
   const { error } = (await probe.last(taskId)) ?? {};
   assert.deepEqual(error, { code: "auth_not_satisfied", message: "not on a Friday" });
 });
@@ -51,12 +53,25 @@ test("a denial of the operator's ends the task, with the reason", async () => {
 test("what asks its requester, asks nothing, or is not there, is not answered", async () => {
   const requesters = await gated();
   assert.equal((await probe.last(requesters))?.data, undefined);
-  assert.equal(await answer(requesters, { approve: true }), "asks its requester");
+  assert.deepEqual(await answer(requesters, { approve: true }), { none: "asks its requester" });
   await probe.approve(requesters, true);
-  assert.equal(await answer(requesters, { approve: true }), "over");
+  assert.deepEqual(await answer(requesters, { approve: true }), { none: "over" });
   const asleep = await probe.start((step) => step.sleep("long", "1d"));
-  assert.equal(await answer(asleep, { approve: true }), "asks nothing");
-  assert.equal(await answer("task_none", { approve: true }), "unknown");
+  assert.deepEqual(await answer(asleep, { approve: true }), { none: "asks nothing" });
+  assert.deepEqual(await answer("task_none", { approve: true }), { none: "unknown" });
+});
+
+test("of two questions the one is answered that was meant", async () => {
+  const taskId = await probe.start(async (step) => {
+    await step.approve("plan", "Go?", { by: "operator" });
+    await step.approve("checkpoint", "On?", { by: "operator" });
+    return "done";
+  });
+  assert.deepEqual(await answer(taskId, { approve: true, step: "checkpoint" }), { asks: "plan" });
+  assert.deepEqual(await answer(taskId, { approve: true, step: "plan" }), { step: "plan" });
+  // Given once more, as by who has not seen that it was taken.
+  assert.deepEqual(await answer(taskId, { approve: true, step: "plan" }), { asks: "checkpoint" });
+  assert.equal((await probe.last(taskId))?.state, "TASK_STATE_AUTH_REQUIRED");
 });
 
 test("its requester may cancel it all the same", async () => {
@@ -67,7 +82,7 @@ test("its requester may cancel it all the same", async () => {
 
 test("an answer holds though its hint is lost, and though a worker takes the task up meanwhile", async () => {
   const lost = await gated("operator");
-  assert.equal(await answer(lost, { approve: true }, { hint: async () => {} }), "answered");
+  assert.deepEqual(await answer(lost, { approve: true }, { hint: async () => {} }), { step: "gate" });
   await probe.pass(60_000);
   assert.equal((await probe.last(lost))?.content, "acted");
 
@@ -84,6 +99,6 @@ test("an answer holds though its hint is lost, and though a worker takes the tas
   };
   // Somebody else wakes the task: its head is another by then.
   if (before !== undefined) await probe.world.work(hintOf(before));
-  assert.equal(await answer(taken, { approve: true }, { store: stale }), "answered");
+  assert.deepEqual(await answer(taken, { approve: true }, { store: stale }), { step: "gate" });
   assert.equal((await probe.last(taken))?.content, "acted");
 });
