@@ -92,6 +92,8 @@ function wordsFor(error: unknown): string | undefined {
   return isSystemError(error) ? `the stack cannot be made: ${error.message}` : undefined;
 }
 
+// esbuild, which inherits it, ends before there is much to collect; to look for it took a third of its time.
+process.env.GOGC ??= "off";
 try {
   await main();
 } catch (error) {

@@ -6,7 +6,7 @@ import { killGroup, type Processes } from "./processes.ts";
 import { type InvocationResult, RuntimeApi } from "./runtime-api.ts";
 import type { FunctionDeclaration } from "./stack.ts";
 
-const BOOTSTRAP = fileURLToPath(new URL("./runtime/bootstrap.ts", import.meta.url));
+const BOOTSTRAP = fileURLToPath(new URL("./runtime/bootstrap.mjs", import.meta.url));
 /** Loading a bundle is real work on a real processor: its bound does not follow the time scale. */
 const INIT_WITHIN_MS = 60_000;
 const WATCH_MS = 100;

@@ -12,6 +12,7 @@ import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
 import { writeClients } from "../bench/cold/clients.ts";
 
+process.env.GOGC ??= "off"; // as infra/app.ts does
 const scratch = mkdtempSync(join(tmpdir(), "sluice-bundle-"));
 after(() => rmSync(scratch, { recursive: true }));
 

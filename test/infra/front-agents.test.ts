@@ -9,6 +9,7 @@ import { parseDeployment } from "../../shared/config/deployment.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
 import { deploymentOf, hosted, stackWith, statementsOf } from "./support/stack.ts";
 
+process.env.GOGC ??= "off"; // as infra/app.ts does
 const remote = (name: string, credentials: string) => ({
   name,
   url: `https://${name}.example/a2a`,

@@ -1,27 +1,33 @@
+// @ts-check
 /**
  * The program inside a function's sandbox: it loads the bundle and speaks the Lambda Runtime API (AWS Lambda:
- * "Using the Lambda runtime API for custom runtimes") as the managed Node.js runtime does.
+ * "Using the Lambda runtime API for custom runtimes") as the managed Node.js runtime does. It is JavaScript, its types in
+ * comments, because every start of a sandbox would strip them anew: that took a fifth of the start.
  */
 
 import { existsSync } from "node:fs";
-import { Agent, type IncomingHttpHeaders, request } from "node:http";
+import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-type Handler = (event: unknown, context: object) => unknown;
+/** @import { IncomingHttpHeaders } from "node:http" */
+/** @typedef {(event: unknown, context: object) => unknown} Handler */
+/** @typedef {{ readonly headers: IncomingHttpHeaders, readonly body: string }} Answer */
 
 const env = process.env;
 const [host = "127.0.0.1", port] = (env.AWS_LAMBDA_RUNTIME_API ?? "").split(":");
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-let currentRequest: string | undefined;
+/** @type {string | undefined} */
+let currentRequest;
 
 // The host holds the other end: when it is gone, however it went, so is this.
 process.stdin.on("close", () => process.exit(0)).resume();
 process.on("uncaughtException", (error) => crash(error, "Runtime.UncaughtException", 129));
 process.on("unhandledRejection", (reason) => crash(reason, "Runtime.UnhandledPromiseRejection", 128));
 
-async function main(): Promise<void> {
-  let handler: Handler;
+async function main() {
+  /** @type {Handler} */
+  let handler;
   try {
     handler = await loadHandler(env.LAMBDA_TASK_ROOT ?? "", env._HANDLER ?? "");
   } catch (error) {
@@ -37,8 +43,15 @@ async function main(): Promise<void> {
   }
 }
 
-async function run(handler: Handler, id: string, headers: IncomingHttpHeaders, body: string): Promise<void> {
-  let answer: string;
+/**
+ * @param {Handler} handler
+ * @param {string} id
+ * @param {IncomingHttpHeaders} headers
+ * @param {string} body
+ */
+async function run(handler, id, headers, body) {
+  /** @type {string} */
+  let answer;
   try {
     answer = JSON.stringify(await handler(JSON.parse(body), contextOf(id, headers))) ?? "null";
   } catch (error) {
@@ -49,20 +62,32 @@ async function run(handler: Handler, id: string, headers: IncomingHttpHeaders, b
   await call("POST", `invocation/${id}/response`, answer);
 }
 
-async function loadHandler(root: string, name: string): Promise<Handler> {
+/**
+ * @param {string} root
+ * @param {string} name
+ * @returns {Promise<Handler>}
+ */
+async function loadHandler(root, name) {
   const dot = name.lastIndexOf(".");
   const base = join(root, name.slice(0, dot));
   const path = [".mjs", ".js", ".cjs"].map((extension) => base + extension).find(existsSync);
   if (path === undefined) throw named("Runtime.ImportModuleError", `Cannot find module '${base}'`);
-  const module: Record<string, unknown> = await import(pathToFileURL(path).href);
+  /** @type {Record<string, unknown>} */
+  const module = await import(pathToFileURL(path).href);
   const handler = module[name.slice(dot + 1)];
   if (typeof handler !== "function")
     throw named("Runtime.HandlerNotFound", `${name} is undefined or not exported`);
   return (event, context) => handler(event, context);
 }
 
-/** AWS Lambda: "AWS Lambda context object in Node.js". */
-function contextOf(id: string, headers: IncomingHttpHeaders): object {
+/**
+ * AWS Lambda: "AWS Lambda context object in Node.js".
+ *
+ * @param {string} id
+ * @param {IncomingHttpHeaders} headers
+ * @returns {object}
+ */
+function contextOf(id, headers) {
   const deadline = Number(headers["lambda-runtime-deadline-ms"]);
   return {
     awsRequestId: id,
@@ -77,8 +102,14 @@ function contextOf(id: string, headers: IncomingHttpHeaders): object {
   };
 }
 
-/** As in the managed runtime, an error that nobody caught ends the invocation and then the process. */
-function crash(error: unknown, type: string, code: number): void {
+/**
+ * As in the managed runtime, an error that nobody caught ends the invocation and then the process.
+ *
+ * @param {unknown} error
+ * @param {string} type
+ * @param {number} code
+ */
+function crash(error, type, code) {
   console.error(error);
   const path = currentRequest === undefined ? "init/error" : `invocation/${currentRequest}/error`;
   const report = JSON.stringify({ ...describe(error), errorType: type });
@@ -86,21 +117,31 @@ function crash(error: unknown, type: string, code: number): void {
   void call("POST", path, report, new Agent()).finally(() => process.exit(code));
 }
 
-function describe(error: unknown): { errorType: string; errorMessage: string; trace: string[] } {
+/**
+ * @param {unknown} error
+ * @returns {{ errorType: string, errorMessage: string, trace: string[] }}
+ */
+function describe(error) {
   if (!(error instanceof Error)) return { errorType: typeof error, errorMessage: String(error), trace: [] };
   return { errorType: error.name, errorMessage: error.message, trace: (error.stack ?? "").split("\n") };
 }
 
-function named(name: string, message: string): Error {
+/**
+ * @param {string} name
+ * @param {string} message
+ */
+function named(name, message) {
   return Object.assign(new Error(message), { name });
 }
 
-interface Answer {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-function call(method: string, path: string, body?: string, via: Agent = agent): Promise<Answer> {
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {string} [body]
+ * @param {Agent} [via]
+ * @returns {Promise<Answer>}
+ */
+function call(method, path, body, via = agent) {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       {
@@ -112,8 +153,9 @@ function call(method: string, path: string, body?: string, via: Agent = agent): 
         headers: { "content-type": "application/json" },
       },
       (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        /** @type {Buffer[]} */
+        const chunks = [];
+        response.on("data", (chunk) => chunks.push(chunk));
         response.on("error", reject);
         response.on("end", () =>
           resolve({ headers: response.headers, body: Buffer.concat(chunks).toString("utf8") }),
