@@ -52,6 +52,8 @@ async function main(): Promise<void> {
       agentFiles: files,
       ownFunctions,
       outDir,
+      // Of synth.ts, which makes stacks for this machine; what goes to the cloud is made anew.
+      keepIn: process.env.SLUICE_BUNDLES,
     });
     const bridge = context.bridge ?? cloud.bridge;
     const staged = { ...cloud, bridge, ...(stage !== undefined && { stage }) };

@@ -2,6 +2,7 @@ import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 import type { DeploymentConfig } from "../shared/config/deployment.ts";
+import { keptOr, type Made } from "./bundle-cache.ts";
 import { buildFunction } from "./function-build.ts";
 
 /** The functions of the stack; each is `functions/<name>/handler.ts` exporting `handler`. */
@@ -25,6 +26,8 @@ export interface BundleOptions {
   readonly outDir: string;
   /** The repository's root, below which `functions/` lies. */
   readonly root?: string;
+  /** Where bundles without agents are kept for the next time. Without it all are made. */
+  readonly keepIn?: string | undefined;
 }
 
 export interface Bundles {
@@ -107,7 +110,34 @@ interface Bundle extends Worked {
 }
 
 /** Writes `index.mjs`, and beside it what is imported only when it is needed: a start does not wait for that. */
-async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
+async function writeBundle(options: BundleOptions & Bundle): Promise<readonly string[]> {
+  const { name, outDir, agentFiles, fronts, keepIn } = options;
+  const make = () => makeBundle(options);
+  const isKept = keepIn !== undefined && agentFiles.length + fronts.length === 0;
+  const { inputs, files } = isKept ? await keptOr(join(keepIn, `${name}.json`), make) : await make();
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(outDir, name, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, withDeployment(path, text, options.deployment));
+  }
+  return inputs;
+}
+
+/** The call that `sluice:deployment` is, of a function that {@link withDeployment} adds. */
+const DEPLOYMENT_CALL = "sluiceDeployment()";
+
+/**
+ * A file of a bundle with the deployment in it, if it asks for that. It is added at the end, where it moves nothing that
+ * the source map tells of: so a bundle is the same for every deployment up to here, and need not be made for each.
+ */
+function withDeployment(path: string, text: string, deployment: DeploymentConfig): string {
+  if (!path.endsWith(".mjs") || !text.includes(DEPLOYMENT_CALL)) return text;
+  const json = JSON.stringify(JSON.stringify(deployment));
+  const end = text.lastIndexOf("//# sourceMappingURL=");
+  return `${text.slice(0, end)}function ${DEPLOYMENT_CALL}{return JSON.parse(${json})}\n${text.slice(end)}`;
+}
+
+async function makeBundle(options: BundleOptions & Bundle): Promise<Made> {
   const { name, entry, root = ROOT } = options;
   // Source maps hold paths relative to the output: a fixed one keeps the bytes free of the real place.
   const nominal = join(root, ".cache", "functions", name);
@@ -119,14 +149,14 @@ async function writeBundle(options: BundleOptions & Bundle): Promise<string[]> {
     nodePaths: [join(root, "node_modules")],
     plugins: [sluiceModules(options, root), zodOfStarts(root)],
   });
-  for (const { path, contents } of files) {
-    const file = join(options.outDir, name, relative(nominal, path));
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, contents);
-  }
-  return Object.keys(inputs)
+  const ownInputs = Object.keys(inputs)
     .filter((path) => !path.startsWith(NAMESPACE) && !path.includes("node_modules/"))
     .map((path) => resolve(root, path));
+  const makers = ["bundle.ts", "function-build.ts"].map((file) => join(import.meta.dirname, file));
+  return {
+    files: Object.fromEntries(files.map(({ path, text }) => [relative(nominal, path), text])),
+    inputs: [...ownInputs, ...makers, join(root, "package-lock.json")],
+  };
 }
 
 /** Resolves what exists in bundles only, and the package's own name wherever an agent lies. */
@@ -137,8 +167,8 @@ function sluiceModules(options: BundleOptions & Bundle, root: string): Plugin {
       of.onResolve({ filter: /^sluice$/ }, () => ({ path: join(root, "shared", "agents", "index.ts") }));
       of.onResolve({ filter: /^sluice:/ }, ({ path }) => ({ path, namespace: NAMESPACE }));
       of.onLoad({ filter: /^sluice:deployment$/, namespace: NAMESPACE }, () => ({
-        contents: JSON.stringify(options.deployment),
-        loader: "json",
+        contents: `export default ${DEPLOYMENT_CALL};`,
+        loader: "js",
       }));
       of.onLoad({ filter: /^sluice:agents$/, namespace: NAMESPACE }, () => ({
         contents: agentsModule(options, root),

@@ -1,15 +1,13 @@
-import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import * as z from "zod";
 import { agentFiles } from "../shared/config/load-agents.ts";
 import { ROOT } from "./bundle.ts";
+import { digestOf, readJson } from "./bundle-cache.ts";
 
 /** Beside the template, what it was made of: as long as nothing of that changes it need not be made again. */
 export const RECORD_FILE = "sluice-synth.json";
-/** Stands for a file that is not there. */
-const ABSENT = "absent";
 
 const record = z.object({
   stackName: z.string(),
@@ -35,7 +33,7 @@ export interface SynthSources {
 export async function writeRecord(dir: string, sources: SynthSources): Promise<void> {
   const paths = [...sources.inputs, ...ownFiles()];
   const inputs: Record<string, string> = {};
-  for (const path of paths) inputs[path] = await digest(path);
+  for (const path of paths) inputs[path] = await digestOf(path);
   const written: SynthRecord = { ...sources, agentFiles: [...sources.agentFiles], inputs };
   await writeFile(join(dir, RECORD_FILE), JSON.stringify(written));
 }
@@ -57,7 +55,7 @@ export async function currentRecord(
   if (data.agentsDir !== agentsDir || data.agentsYaml !== agentsYaml) return undefined;
   if (agentFiles(agentsDir).join("\n") !== data.agentFiles.join("\n")) return undefined;
   for (const [path, known] of Object.entries(data.inputs))
-    if ((await digest(path)) !== known) return undefined;
+    if ((await digestOf(path)) !== known) return undefined;
   return data;
 }
 
@@ -70,22 +68,4 @@ function ownFiles(): string[] {
       .map((name) => join(folder, name)),
   );
   return [...sources, resolve(ROOT, "package-lock.json")];
-}
-
-async function digest(path: string): Promise<string> {
-  try {
-    return createHash("sha256")
-      .update(await readFile(path))
-      .digest("hex");
-  } catch {
-    return ABSENT;
-  }
-}
-
-async function readJson(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path, "utf8"));
-  } catch {
-    return undefined;
-  }
 }

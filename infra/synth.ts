@@ -103,6 +103,7 @@ async function runApp(
       TMPDIR: scratch,
       CDK_CONTEXT_JSON: JSON.stringify(context),
       CDK_VALIDATION: "false",
+      SLUICE_BUNDLES: join(ROOT, ".cache", "bundles"),
     },
     stdio: ["ignore", "pipe", "pipe"],
   });

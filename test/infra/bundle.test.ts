@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { bundleFunctions, FUNCTION_NAMES, ROOT } from "../../infra/bundle.ts";
+import {
+  type Bundles,
+  bundleFunctions,
+  FUNCTION_NAMES,
+  type FunctionName,
+  ROOT,
+} from "../../infra/bundle.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
@@ -18,10 +24,13 @@ after(() => rmSync(scratch, { recursive: true }));
 
 const agentsDir = join(ROOT, "agents");
 const { deployment } = readAgentsYaml(join(ROOT, "agents.yaml"), await loadAgents(agentsDir));
-const bundle = (folder: string, files = agentFiles(agentsDir)) =>
-  bundleFunctions({ deployment, agentFiles: files, outDir: join(scratch, folder) });
+const bundle = (folder: string, files = agentFiles(agentsDir), keepIn?: string) =>
+  bundleFunctions({ deployment, agentFiles: files, outDir: join(scratch, folder), keepIn });
 
 const bundles = await bundle("first");
+
+/** The others than the one that carries agents. */
+const AGENTLESS = FUNCTION_NAMES.filter((name) => name !== "work");
 
 /** What the stack declares; the names need not exist to be imported. */
 const ENVIRONMENT = {
@@ -64,16 +73,48 @@ test("bundles are minified and have source maps that lead to our files and hold 
   }
 });
 
-test("the same sources give the same bytes, wherever they are written", async () => {
-  const again = await bundle("second");
-  for (const name of FUNCTION_NAMES) {
-    const files = readdirSync(bundles.folders[name]).sort();
-    assert.deepEqual(readdirSync(again.folders[name]).sort(), files);
-    for (const file of files)
-      assert.ok(
-        readFileSync(join(bundles.folders[name], file)).equals(readFileSync(join(again.folders[name], file))),
-        `${name}/${file}`,
-      );
+test("the same sources give the same bytes, wherever they are written, made anew or kept", async () => {
+  const kept = join(scratch, "kept");
+  const same = (again: Bundles, names: readonly FunctionName[]) => {
+    for (const name of names) {
+      const files = readdirSync(bundles.folders[name]).sort();
+      assert.deepEqual(readdirSync(again.folders[name]).sort(), files);
+      for (const file of files)
+        assert.ok(
+          readFileSync(join(bundles.folders[name], file)).equals(
+            readFileSync(join(again.folders[name], file)),
+          ),
+          `${name}/${file}`,
+        );
+    }
+  };
+  same(await bundle("second", agentFiles(agentsDir), kept), FUNCTION_NAMES);
+  const names = [...AGENTLESS, "bridge-service"];
+  assert.deepEqual(readdirSync(kept).sort(), names.map((name) => `${name}.json`).sort());
+  same(await bundle("third", [], kept), AGENTLESS);
+});
+
+test("a bundle holds the deployment once, and but for that is the same for another", async () => {
+  const other = { ...deployment, deployment: "another-one" };
+  const outDir = join(scratch, "other");
+  const { folders } = await bundleFunctions({
+    deployment: other,
+    agentFiles: [],
+    outDir,
+    keepIn: join(scratch, "kept"),
+  });
+  const textsOf = (folder: string) =>
+    readdirSync(folder)
+      .sort()
+      .map((file) => readFileSync(join(folder, file), "utf8"));
+  const written = (of: typeof deployment) => JSON.stringify(JSON.stringify(of));
+  for (const name of AGENTLESS) {
+    const texts = textsOf(folders[name]);
+    assert.equal(texts.join("").split(written(other)).length, 2, name);
+    assert.deepEqual(
+      texts.map((text) => text.replace(written(other), () => written(deployment))),
+      textsOf(bundles.folders[name]),
+    );
   }
 });
 
