@@ -17,9 +17,23 @@ const CONCURRENCY = 2;
  * cores would be idle meanwhile. None of them kills what must come back within a lease.
  */
 const PATIENT = [
+  "test/cli/dead.test.ts",
+  "test/e2e/cards.test.ts",
+  "test/faults/outage.test.ts",
+  "test/functions/bridge/bridge-trouble.test.ts",
+  "test/functions/bridge/bridge.test.ts",
   "test/functions/bridge/handover.test.ts",
   "test/functions/bridge/service.test.ts",
-  "test/cli/dead.test.ts",
+  "test/functions/cards/remotes.test.ts",
+  "test/functions/work/slots.test.ts",
+  "test/http/answers.test.ts",
+  "test/local/event-source.test.ts",
+  "test/local/file-trouble.test.ts",
+  "test/local/function-pool.test.ts",
+  "test/local/host.test.ts",
+  "test/local/metrics/host.test.ts",
+  "test/nats/connect.test.ts",
+  "test/nats/messenger.test.ts",
 ];
 /** Several times what all of them take: a process that never ends must not hold up whoever waits. */
 const MAX_MINUTES = 30;
