@@ -12,6 +12,9 @@ export type FunctionName = (typeof FUNCTION_NAMES)[number];
 /** The repository's root. */
 export const ROOT = resolve(import.meta.dirname, "..");
 
+/** Where bundles without agents are kept, of what runs on this machine. */
+export const KEPT_BUNDLES = join(ROOT, ".cache", "bundles");
+
 /** Where the modules live that exist in bundles only (shared/config/virtual.d.ts). */
 const NAMESPACE = "sluice-modules";
 

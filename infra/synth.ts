@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { type Dirent, existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { ROOT } from "./bundle.ts";
+import { KEPT_BUNDLES, ROOT } from "./bundle.ts";
 import { CONTEXT } from "./context.ts";
 import { currentRecord, forgetRecord, RECORD_FILE, type SynthRecord } from "./synth-record.ts";
 
@@ -103,7 +103,7 @@ async function runApp(
       TMPDIR: scratch,
       CDK_CONTEXT_JSON: JSON.stringify(context),
       CDK_VALIDATION: "false",
-      SLUICE_BUNDLES: join(ROOT, ".cache", "bundles"),
+      SLUICE_BUNDLES: KEPT_BUNDLES,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });

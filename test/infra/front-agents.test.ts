@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
-import { bundleFunctions } from "../../infra/bundle.ts";
+import { bundleFunctions, KEPT_BUNDLES } from "../../infra/bundle.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
 import { deploymentOf, hosted, stackWith, statementsOf } from "./support/stack.ts";
@@ -49,6 +49,7 @@ describe("bundles", () => {
       agentFiles: [],
       ownFunctions: ["plan", "support"],
       outDir: scratch,
+      keepIn: KEPT_BUNDLES,
     });
     folders = made.folders;
     own = made.workFolders.get("plan") ?? "";

@@ -11,7 +11,7 @@ import { DeleteMessageBatchCommand, ReceiveMessageCommand, SQSClient } from "@aw
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { type FauxqsServer, startFauxqs } from "fauxqs";
-import { bundleFunctions } from "../../../infra/bundle.ts";
+import { bundleFunctions, KEPT_BUNDLES } from "../../../infra/bundle.ts";
 import { healthCommand } from "../../../infra/health-command.ts";
 import { freePort } from "../../../infra/local/ports.ts";
 import { parseDeployment } from "../../../shared/config/deployment.ts";
@@ -39,7 +39,8 @@ const running = new Set<ChildProcess>();
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "sluice-service-"));
   const deployment = parseDeployment({ deployment: "acme", agents: [agent()] });
-  bundle = (await bundleFunctions({ deployment, agentFiles: [], outDir: folder })).serviceFolder;
+  bundle = (await bundleFunctions({ deployment, agentFiles: [], outDir: folder, keepIn: KEPT_BUNDLES }))
+    .serviceFolder;
   nats = await startNats();
   nc = await connectNats({ servers: [nats.url], credentials: "none", name: "peer" });
   sqs = await startFauxqs({ port: 0, logger: false });
