@@ -5,7 +5,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { setPriority } from "node:os";
+import { join, matchesGlob, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { findNatsServer } from "../infra/local/nats-server.ts";
 import { synthesize } from "../infra/synth.ts";
@@ -13,28 +14,28 @@ import { synthesize } from "../infra/synth.ts";
 /** End-to-end files run a whole deployment each; two at a time is what two cores take. */
 const CONCURRENCY = 2;
 /**
- * Files that mostly wait for real time to pass: they run one after the other beside all others, or one of the two
- * cores would be idle meanwhile. None of them kills what must come back within a lease.
+ * What has time: files that mostly wait for real time to pass, and such as compute without anything running meanwhile.
+ * They run one after the other beside all others, on what those leave of the processors, or a third of that would be
+ * idle. None of them kills what must come back within a lease.
  */
 const PATIENT = [
   "test/cli/dead.test.ts",
   "test/e2e/cards.test.ts",
-  "test/faults/outage.test.ts",
-  "test/functions/bridge/bridge-trouble.test.ts",
-  "test/functions/bridge/bridge.test.ts",
-  "test/functions/bridge/handover.test.ts",
-  "test/functions/bridge/service.test.ts",
+  "test/functions/bridge/{bridge,bridge-trouble,handover,service}.test.ts",
   "test/functions/cards/remotes.test.ts",
   "test/functions/work/slots.test.ts",
   "test/http/answers.test.ts",
-  "test/local/event-source.test.ts",
-  "test/local/file-trouble.test.ts",
-  "test/local/function-pool.test.ts",
-  "test/local/host.test.ts",
+  "test/infra/*.test.ts",
+  "test/local/{event-source,file-trouble,function-pool,host}.test.ts",
   "test/local/metrics/host.test.ts",
-  "test/nats/connect.test.ts",
-  "test/nats/messenger.test.ts",
+  "test/model/*.test.ts",
+  "test/nats/{connect,messenger}.test.ts",
+  "test/simulation/*.test.ts",
+  "test/steps/{kill-points,large}.test.ts",
+  "test/tasks/*.contract.test.ts",
 ];
+/** How nice they are to the others (setpriority(2)). */
+const NICE = 5;
 /** Several times what all of them take: a process that never ends must not hold up whoever waits. */
 const MAX_MINUTES = 30;
 const ROOT = resolve(import.meta.dirname, "..");
@@ -66,12 +67,14 @@ async function allTests(): Promise<number> {
   // Tests also load what they have written into folders of their own: that is not kept for ever.
   rmSync(COMPILED, { recursive: true, force: true });
   const files = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-  const gone = PATIENT.filter((file) => !files.includes(file));
+  const gone = PATIENT.filter((pattern) => !files.some((file) => matchesGlob(file, pattern)));
   if (gone.length > 0) throw new Error(`test/run.ts: there is no ${gone.join(", ")}`);
-  const patient = start(PATIENT, 1, "pipe");
+  const isPatient = (file: string) => PATIENT.some((pattern) => matchesGlob(file, pattern));
+  const patient = start(files.filter(isPatient), 1, "pipe");
+  if (patient.pid !== undefined) setPriority(patient.pid, NICE);
   const told = patient.stdout ? text(patient.stdout) : "";
   const others = start(
-    files.filter((file) => !PATIENT.includes(file)),
+    files.filter((file) => !isPatient(file)),
     CONCURRENCY,
     "inherit",
   );
