@@ -1,12 +1,11 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { memoryOf } from "./memory.ts";
 import { killGroup, type Processes } from "./processes.ts";
+import { sandboxProgram } from "./runtime/program.ts";
 import { type InvocationResult, RuntimeApi } from "./runtime-api.ts";
 import type { FunctionDeclaration } from "./stack.ts";
 
-const BOOTSTRAP = fileURLToPath(new URL("./runtime/bootstrap.mjs", import.meta.url));
 /** Loading a bundle is real work on a real processor: its bound does not follow the time scale. */
 const INIT_WITHIN_MS = 60_000;
 const WATCH_MS = 100;
@@ -47,11 +46,12 @@ export class Sandbox {
   #killedFor: string | undefined;
 
   static async start(options: SandboxOptions): Promise<Sandbox> {
-    return new Sandbox(options, await RuntimeApi.listen());
+    const runtime = options.runtime ?? [await sandboxProgram()];
+    return new Sandbox(options, runtime, await RuntimeApi.listen());
   }
 
-  private constructor(options: SandboxOptions, api: RuntimeApi) {
-    const { declaration, environment, processes, runtime = [BOOTSTRAP], onLine } = options;
+  private constructor(options: SandboxOptions, runtime: readonly string[], api: RuntimeApi) {
+    const { declaration, environment, processes, onLine } = options;
     this.#options = options;
     this.#api = api;
     this.#child = processes.start(

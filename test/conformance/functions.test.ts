@@ -13,7 +13,7 @@ import { ricMain } from "./ric.ts";
 /**
  * Every function starts from its bundle under AWS's runtime interface client, as in the managed runtime, with what the
  * template declares as its environment, and handles real events over the real parts. The same happens under the host's
- * own runtime (infra/local/runtime/bootstrap.mjs), and comes to the same.
+ * own runtime (infra/local/runtime/bootstrap.ts), and comes to the same.
  */
 const ric = ricMain();
 const skip = ric === undefined && "aws-lambda-ric is not installed: npm run conformance does it";

@@ -1,33 +1,27 @@
-// @ts-check
 /**
  * The program inside a function's sandbox: it loads the bundle and speaks the Lambda Runtime API (AWS Lambda:
- * "Using the Lambda runtime API for custom runtimes") as the managed Node.js runtime does. It is JavaScript, its types in
- * comments, because every start of a sandbox would strip them anew: that took a fifth of the start.
+ * "Using the Lambda runtime API for custom runtimes") as the managed Node.js runtime does.
  */
 
 import { existsSync } from "node:fs";
-import { Agent, request } from "node:http";
+import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** @import { IncomingHttpHeaders } from "node:http" */
-/** @typedef {(event: unknown, context: object) => unknown} Handler */
-/** @typedef {{ readonly headers: IncomingHttpHeaders, readonly body: string }} Answer */
+type Handler = (event: unknown, context: object) => unknown;
 
 const env = process.env;
 const [host = "127.0.0.1", port] = (env.AWS_LAMBDA_RUNTIME_API ?? "").split(":");
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-/** @type {string | undefined} */
-let currentRequest;
+let currentRequest: string | undefined;
 
 // The host holds the other end: when it is gone, however it went, so is this.
 process.stdin.on("close", () => process.exit(0)).resume();
 process.on("uncaughtException", (error) => crash(error, "Runtime.UncaughtException", 129));
 process.on("unhandledRejection", (reason) => crash(reason, "Runtime.UnhandledPromiseRejection", 128));
 
-async function main() {
-  /** @type {Handler} */
-  let handler;
+async function main(): Promise<void> {
+  let handler: Handler;
   try {
     handler = await loadHandler(env.LAMBDA_TASK_ROOT ?? "", env._HANDLER ?? "");
   } catch (error) {
@@ -43,15 +37,8 @@ async function main() {
   }
 }
 
-/**
- * @param {Handler} handler
- * @param {string} id
- * @param {IncomingHttpHeaders} headers
- * @param {string} body
- */
-async function run(handler, id, headers, body) {
-  /** @type {string} */
-  let answer;
+async function run(handler: Handler, id: string, headers: IncomingHttpHeaders, body: string): Promise<void> {
+  let answer: string;
   try {
     answer = JSON.stringify(await handler(JSON.parse(body), contextOf(id, headers))) ?? "null";
   } catch (error) {
@@ -62,32 +49,20 @@ async function run(handler, id, headers, body) {
   await call("POST", `invocation/${id}/response`, answer);
 }
 
-/**
- * @param {string} root
- * @param {string} name
- * @returns {Promise<Handler>}
- */
-async function loadHandler(root, name) {
+async function loadHandler(root: string, name: string): Promise<Handler> {
   const dot = name.lastIndexOf(".");
   const base = join(root, name.slice(0, dot));
   const path = [".mjs", ".js", ".cjs"].map((extension) => base + extension).find(existsSync);
   if (path === undefined) throw named("Runtime.ImportModuleError", `Cannot find module '${base}'`);
-  /** @type {Record<string, unknown>} */
-  const module = await import(pathToFileURL(path).href);
+  const module: Record<string, unknown> = await import(pathToFileURL(path).href);
   const handler = module[name.slice(dot + 1)];
   if (typeof handler !== "function")
     throw named("Runtime.HandlerNotFound", `${name} is undefined or not exported`);
   return (event, context) => handler(event, context);
 }
 
-/**
- * AWS Lambda: "AWS Lambda context object in Node.js".
- *
- * @param {string} id
- * @param {IncomingHttpHeaders} headers
- * @returns {object}
- */
-function contextOf(id, headers) {
+/** AWS Lambda: "AWS Lambda context object in Node.js". */
+function contextOf(id: string, headers: IncomingHttpHeaders): object {
   const deadline = Number(headers["lambda-runtime-deadline-ms"]);
   return {
     awsRequestId: id,
@@ -102,14 +77,8 @@ function contextOf(id, headers) {
   };
 }
 
-/**
- * As in the managed runtime, an error that nobody caught ends the invocation and then the process.
- *
- * @param {unknown} error
- * @param {string} type
- * @param {number} code
- */
-function crash(error, type, code) {
+/** As in the managed runtime, an error that nobody caught ends the invocation and then the process. */
+function crash(error: unknown, type: string, code: number): void {
   console.error(error);
   const path = currentRequest === undefined ? "init/error" : `invocation/${currentRequest}/error`;
   const report = JSON.stringify({ ...describe(error), errorType: type });
@@ -117,31 +86,21 @@ function crash(error, type, code) {
   void call("POST", path, report, new Agent()).finally(() => process.exit(code));
 }
 
-/**
- * @param {unknown} error
- * @returns {{ errorType: string, errorMessage: string, trace: string[] }}
- */
-function describe(error) {
+function describe(error: unknown): { errorType: string; errorMessage: string; trace: string[] } {
   if (!(error instanceof Error)) return { errorType: typeof error, errorMessage: String(error), trace: [] };
   return { errorType: error.name, errorMessage: error.message, trace: (error.stack ?? "").split("\n") };
 }
 
-/**
- * @param {string} name
- * @param {string} message
- */
-function named(name, message) {
+function named(name: string, message: string): Error {
   return Object.assign(new Error(message), { name });
 }
 
-/**
- * @param {string} method
- * @param {string} path
- * @param {string} [body]
- * @param {Agent} [via]
- * @returns {Promise<Answer>}
- */
-function call(method, path, body, via = agent) {
+interface Answer {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+function call(method: string, path: string, body?: string, via: Agent = agent): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       {
@@ -153,9 +112,8 @@ function call(method, path, body, via = agent) {
         headers: { "content-type": "application/json" },
       },
       (response) => {
-        /** @type {Buffer[]} */
-        const chunks = [];
-        response.on("data", (chunk) => chunks.push(chunk));
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("error", reject);
         response.on("end", () =>
           resolve({ headers: response.headers, body: Buffer.concat(chunks).toString("utf8") }),
