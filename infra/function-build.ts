@@ -91,7 +91,7 @@ function importedLater({ outputs }: Metafile): Set<string> {
 }
 
 /**
- * Joins the files of a start in `index.mjs`, which exports what each of them did, under names of its own; the other files
+ * Joins the files of a start in `index.mjs`, which exports what each of them did, under short names of its own; the other files
  * stay as they are, and take from it what they took from those.
  */
 function joined(
@@ -100,7 +100,9 @@ function joined(
   outdir: string,
 ): Plugin {
   const order = [...start.keys()];
-  const inAll = (file: string, name: string) => (file === INDEX ? name : `s${order.indexOf(file)}_${name}`);
+  const numbered = [...start].flatMap(([file, names]) => names.map((name) => `${file} ${name}`));
+  const inAll = (file: string, name: string) =>
+    file === INDEX ? name : `s${numbered.indexOf(`${file} ${name}`).toString(36)}`;
   const reexport = (file: string, of: string, names: (name: string) => string) =>
     `export { ${(start.get(of) ?? []).map(names).join(", ")} } from "./${file}";`;
   return {

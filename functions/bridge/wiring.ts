@@ -45,11 +45,13 @@ export function wireBridge(deployment: Readonly<Record<string, unknown>>): Bridg
     timing,
     instance: env.INSTANCE_ID,
     settings: {
-      runtimes: config.agents.map(({ runtime, policy }) => ({
-        runtime,
-        // Without a target nothing can be handed on.
-        delegates: policy.delegateTargets.length > 0,
-      })),
+      get runtimes() {
+        return config.agents.map(({ runtime, policy }) => ({
+          runtime,
+          // Without a target nothing can be handed on.
+          delegates: policy.delegateTargets.length > 0,
+        }));
+      },
       tasksQueueUrl: env.TASKS_QUEUE_URL,
       controlsQueueUrl: env.CONTROLS_QUEUE_URL,
       eventsQueueUrl: env.EVENTS_QUEUE_URL,

@@ -3,12 +3,12 @@ import * as z from "../zod.ts";
 import type { DeploymentConfig } from "./deployment.ts";
 import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
 import {
-  HEADER_NAME,
-  HEADER_VALUE,
-  REMOTE_CREDENTIALS,
-  REMOTE_NAME,
-  REMOTE_URL,
-  SKILL_NAME,
+  headerName,
+  headerValue,
+  remoteCredentials,
+  remoteName,
+  remoteUrl,
+  skillName,
 } from "./remote-forms.ts";
 
 /**
@@ -77,20 +77,20 @@ const othersOf = z.whenUsed(
       remotes: z.optional(
         z.array(
           z.strictObject({
-            name: text.check(REMOTE_NAME),
-            url: text.check(...REMOTE_URL),
+            name: text.check(remoteName()),
+            url: text.check(...remoteUrl()),
             auth: z.optional(
               z.strictObject({
                 scheme: z.enum(["apiKey", "bearer", "hmac"]),
-                credentials: text.check(REMOTE_CREDENTIALS),
+                credentials: text.check(remoteCredentials()),
               }),
             ),
-            headers: z.record(text.check(...HEADER_NAME), text.check(HEADER_VALUE)),
+            headers: z.record(text.check(...headerName()), text.check(headerValue())),
             streaming: z.boolean(),
             external: z.boolean(),
             skills: z.array(
               z.strictObject({
-                name: text.check(SKILL_NAME),
+                name: text.check(skillName()),
                 description: z.optional(text),
                 hitl: z.optional(z.strictObject(hitl())),
               }),

@@ -2,16 +2,16 @@ import * as z from "zod";
 import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
 import type { Finding } from "./config-error.ts";
 import {
-  HEADER_NAME,
-  HEADER_VALUE,
-  REMOTE_CREDENTIALS,
+  headerName,
+  headerValue,
   REMOTE_CREDENTIALS_FORM,
-  REMOTE_NAME,
   REMOTE_NAME_FORM,
-  REMOTE_URL,
   REMOTE_URL_FORM,
-  SKILL_NAME,
-  VARIABLE_NAME,
+  remoteCredentials,
+  remoteName,
+  remoteUrl,
+  skillName,
+  variableName,
 } from "./remote-forms.ts";
 
 /** The section `remotes` of `agents.yaml`: A2A agents over HTTP. */
@@ -28,7 +28,7 @@ const auth = z.strictObject({
     ),
   credentials: z
     .string(REMOTE_CREDENTIALS_FORM)
-    .check(REMOTE_CREDENTIALS)
+    .check(remoteCredentials())
     .describe(
       "Where the key, the token or the shared secret is: in Secrets Manager, in a file of this machine, or in an environment variable. It is read before each exchange: one that is missing or empty is an error before anything is asked, and doctor tells of it.",
     ),
@@ -45,9 +45,9 @@ const hitlFields = {
 export const MAX_APPROVAL_SEC = 2_592_000;
 
 const skill = z.union([
-  z.string().check(SKILL_NAME),
+  z.string().check(skillName()),
   z.strictObject({
-    name: z.string().check(SKILL_NAME).describe("The skill's id on the agent's card."),
+    name: z.string().check(skillName()).describe("The skill's id on the agent's card."),
     description: z.string().max(2_000).optional().describe("What it does; without it what the card says."),
     hitl: z
       .strictObject(hitlFields)
@@ -80,22 +80,22 @@ const skills = z
 const fields = z.strictObject({
   name: z
     .string(REMOTE_NAME_FORM)
-    .check(REMOTE_NAME)
+    .check(remoteName())
     .describe("What it is called here: no two alike, whatever their case, and none like a hosted agent."),
   url: z
     .string(REMOTE_URL_FORM)
-    .check(...REMOTE_URL)
+    .check(...remoteUrl())
     .describe(
       "Where it is asked, which is also where its card is looked for. What a card says of addresses is never followed.",
     ),
   auth: auth.optional().describe("Who we are to it. Without it nobody: nothing is sent."),
   apiKeyEnv: z
     .string()
-    .check(VARIABLE_NAME)
+    .check(variableName())
     .optional()
     .describe("An older way to write `auth: { scheme: apiKey, credentials: env:NAME }`; reported at synth."),
   headers: z
-    .record(z.string().check(...HEADER_NAME), z.string().check(HEADER_VALUE))
+    .record(z.string().check(...headerName()), z.string().check(headerValue()))
     .refine((of) => Object.keys(of).length <= 32, { error: "expected at most 32 headers" })
     .default({})
     .describe("Sent with each request; what Sluice sets itself cannot be among them. No place for secrets."),
@@ -185,7 +185,7 @@ export function emptyHeaders(sections: unknown): Finding[] {
       .map(([name]) => {
         const named = z
           .string()
-          .check(...HEADER_NAME)
+          .check(...headerName())
           .safeParse(name);
         const message = named.error?.issues[0]?.message ?? "expected a header's value, got nothing";
         return { path: ["remotes", at, "headers", name], message };

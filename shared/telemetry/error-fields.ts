@@ -18,8 +18,9 @@ export function errorFields(error: unknown): { errorName: string; errorMessage: 
 
 /** What was expected where, as `Invalid input: expected string at a.b; …`: zod's own message is JSON over many lines. */
 function issuesOf(error: $ZodError): string {
+  // Its arrows and crosses are not written as they are: they would double the text of every start in memory.
   return prettifyError(error)
-    .replaceAll(/\n\s*→ /g, " ")
-    .replaceAll(/^✖ /gm, "")
+    .replaceAll(/\n\s*\u2192 /g, " ")
+    .replaceAll(/^\u2716 /gm, "")
     .replaceAll("\n", "; ");
 }

@@ -66,6 +66,7 @@ test("bundles are minified and have source maps that lead to our files and hold 
   for (const name of FUNCTION_NAMES) {
     const code = readFileSync(join(bundles.folders[name], "index.mjs"), "utf8");
     assert.match(code, /\/\/# sourceMappingURL=index\.mjs\.map\s*$/);
+    assert.doesNotMatch(code, /[^\0-\xff]/, "V8 keeps a text with any such character in two bytes each");
     const map: unknown = JSON.parse(readFileSync(join(bundles.folders[name], "index.mjs.map"), "utf8"));
     assert.ok(typeof map === "object" && map !== null && "sources" in map && Array.isArray(map.sources));
     assert.ok(map.sources.some((path) => path.endsWith(`functions/${name}/handler.ts`)));

@@ -44,6 +44,6 @@ export async function besideClients(
     rows,
   );
   out.note(
-    "Clients: a bundle that only imports the same of AWS's and NATS's clients. ×: the median of the rounds' own.",
+    "Clients: a bundle that only imports the same of AWS's and NATS's clients, as esbuild makes it. ×: the median of the rounds' own.",
   );
 }

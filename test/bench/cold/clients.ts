@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { build } from "esbuild";
 import { ROOT } from "../../../infra/bundle.ts";
-import { buildFunction } from "../../../infra/function-build.ts";
+import { MODULE_BANNER } from "../../../infra/function-build.ts";
 import { ownParts } from "../../infra/support/own-code.ts";
 
 const IMPORT = /import \{([^}]*)\} from "(@(?:aws-sdk|nats-io)\/[^"]+)"/g;
@@ -9,7 +9,8 @@ const CHUNK = /(?:from|import) "\.\/([^"]+)"/g;
 
 /**
  * Writes the bundle of a function that does nothing: it only imports from the clients of AWS and NATS what the function's
- * own code does, some of it later as there. It is made as the function's is.
+ * own code does, some of it later as there. It is what esbuild makes of them by itself, split and minified; the function's
+ * own is joined besides (infra/function-build.ts).
  *
  * @param entry the function's, below `functions/`
  * @param outDir where `index.mjs` and its parts go
@@ -20,8 +21,7 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
   const texts = (atStart: boolean) =>
     Array.from(parts).flatMap(([name, text]) => (first.has(name) === atStart ? [text] : []));
   const later = reexports(texts(false));
-  await mkdir(outDir, { recursive: true });
-  const { files } = await buildFunction({
+  await build({
     absWorkingDir: ROOT,
     stdin: {
       contents: `${reexports(texts(true))}\n${later && LATER}`,
@@ -30,6 +30,18 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
     },
     entryNames: "index",
     outdir: outDir,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    target: "node24",
+    format: "esm",
+    mainFields: ["module", "main"],
+    minify: true,
+    sourcemap: "linked",
+    sourcesContent: false,
+    legalComments: "none",
+    banner: { js: MODULE_BANNER },
     plugins: [
       {
         name: "later",
@@ -42,8 +54,8 @@ export async function writeClients(entry: string, outDir: string): Promise<void>
         },
       },
     ],
+    logLevel: "silent",
   });
-  await Promise.all(files.map(({ path, contents }) => writeFile(path, contents)));
 }
 
 const LATER = `export const later = () => import("later");`;
