@@ -135,9 +135,17 @@ const DEPLOYMENT_CALL = "sluiceDeployment()";
  */
 function withDeployment(path: string, text: string, deployment: DeploymentConfig): string {
   if (!path.endsWith(".mjs") || !text.includes(DEPLOYMENT_CALL)) return text;
-  const json = JSON.stringify(JSON.stringify(deployment));
+  const json = inAscii(JSON.stringify(JSON.stringify(deployment)));
   const end = text.lastIndexOf("//# sourceMappingURL=");
   return `${text.slice(0, end)}function ${DEPLOYMENT_CALL}{return JSON.parse(${json})}\n${text.slice(end)}`;
+}
+
+/** A string literal in ASCII alone: one character beyond Latin-1, and V8 keeps all of a file in two bytes each. */
+function inAscii(literal: string): string {
+  return literal.replaceAll(
+    /[^\0-\x7f]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 async function makeBundle(options: BundleOptions & Bundle): Promise<Made> {
