@@ -43,7 +43,8 @@ async function approve(task: string, words: readonly string[], given: Options): 
   using answering = await openAnswering(currentHome({ stack, dataFolder }), stack);
   const answered = await answering.answer(task, verdict);
   const of = "step" in answered ? answered.step : null;
-  out.record({ task, approve: verdict.approve, answered: of !== null, step: of });
+  const asks = "asks" in answered ? answered.asks : null;
+  out.record({ task, approve: verdict.approve, answered: of !== null, step: of, asks });
   if (!("step" in answered)) throw await refusal(answered, task, answering.label);
   out.line(`${task} is ${verdict.approve ? "approved" : "denied"}: step ${JSON.stringify(of)}`);
   return EXIT.ok;

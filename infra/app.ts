@@ -52,8 +52,8 @@ async function main(): Promise<void> {
       agentFiles: files,
       ownFunctions,
       outDir,
-      // Of synth.ts, which makes stacks for this machine; what goes to the cloud is made anew.
-      keepIn: process.env.SLUICE_BUNDLES,
+      // Of synth.ts, which makes stacks for this machine and says so; what goes to the cloud is made anew.
+      keepIn: process.env.CDK_VALIDATION === "false" ? process.env.SLUICE_BUNDLES : undefined,
     });
     const bridge = context.bridge ?? cloud.bridge;
     const staged = { ...cloud, bridge, ...(stage !== undefined && { stage }) };
@@ -96,6 +96,7 @@ function wordsFor(error: unknown): string | undefined {
 
 // esbuild, which inherits it, ends before there is much to collect; to look for it took a third of its time.
 process.env.GOGC ??= "off";
+process.env.GOMEMLIMIT ??= "1GiB";
 try {
   await main();
 } catch (error) {

@@ -1,9 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
 
 const kept = z.object({
+  /** The repository's: a copy of it has a copy of this. */
+  root: z.string(),
   /** SHA-256 of each file that went in, by path. */
   inputs: z.record(z.string(), z.string()),
   files: z.record(z.string(), z.string()),
@@ -11,26 +13,54 @@ const kept = z.object({
 
 /** A bundle as it is made. */
 export interface Made {
-  /** Absolute paths of what it is made of. Packages are not among them, for package-lock.json is. */
+  /** Absolute paths of what it is made of. Packages are not among them, for what npm notes of those installed is. */
   readonly inputs: readonly string[];
   /** The text of each of its files, by name. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The bundle that `file` keeps of an earlier call, if nothing that went in has changed; else a new one, which is kept. */
-export async function keptOr(file: string, make: () => Promise<Made>): Promise<Made> {
+/**
+ * The bundle that `file` keeps of an earlier call, if nothing that went in has changed; else a new one, which is kept.
+ *
+ * @param root the repository's
+ */
+export async function keptOr(file: string, root: string, make: () => Promise<Made>): Promise<Made> {
   const found = kept.safeParse(await readJson(file));
-  if (found.success && (await isCurrent(found.data.inputs)))
+  if (found.success && found.data.root === root && (await isCurrent(found.data.inputs)))
     return { inputs: Object.keys(found.data.inputs), files: found.data.files };
+  const since = Date.now();
   const made = await make();
+  // Of a source that was changed meanwhile nobody can say which text went in.
+  if (await isUnchanged(made.inputs, since)) await keep(file, root, made);
+  return made;
+}
+
+/** That it cannot be kept, on a full disk or a read-only one, is no reason to do without it. */
+async function keep(file: string, root: string, { inputs: paths, files }: Made): Promise<void> {
   const inputs: Record<string, string> = {};
-  for (const path of made.inputs) inputs[path] = await digestOf(path);
-  await mkdir(dirname(file), { recursive: true });
+  for (const path of paths) inputs[path] = await digestOf(path);
   // Another process that looks meanwhile finds the old one or the new one, and no half.
   const fresh = `${file}.${randomUUID()}`;
-  await writeFile(fresh, JSON.stringify({ inputs, files: made.files }));
-  await rename(fresh, file);
-  return made;
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(fresh, JSON.stringify({ root, inputs, files }));
+    await rename(fresh, file);
+  } catch {
+    await rm(fresh, { force: true }).catch(() => {});
+  }
+}
+
+/** Whether nothing was written since then, in milliseconds since 1970; what is not there was not. */
+async function isUnchanged(paths: readonly string[], since: number): Promise<boolean> {
+  const times = await Promise.all(
+    paths.map((path) =>
+      stat(path).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      ),
+    ),
+  );
+  return times.every((at) => at < since);
 }
 
 async function isCurrent(inputs: Readonly<Record<string, string>>): Promise<boolean> {

@@ -114,10 +114,10 @@ interface Bundle extends Worked {
 
 /** Writes `index.mjs`, and beside it what is imported only when it is needed: a start does not wait for that. */
 async function writeBundle(options: BundleOptions & Bundle): Promise<readonly string[]> {
-  const { name, outDir, agentFiles, fronts, keepIn } = options;
+  const { name, outDir, agentFiles, fronts, keepIn, root = ROOT } = options;
   const make = () => makeBundle(options);
   const isKept = keepIn !== undefined && agentFiles.length + fronts.length === 0;
-  const { inputs, files } = isKept ? await keptOr(join(keepIn, `${name}.json`), make) : await make();
+  const { inputs, files } = isKept ? await keptOr(join(keepIn, `${name}.json`), root, make) : await make();
   for (const [path, text] of Object.entries(files)) {
     const file = join(outDir, name, path);
     await mkdir(dirname(file), { recursive: true });
@@ -148,6 +148,9 @@ function inAscii(literal: string): string {
   );
 }
 
+/** What else every bundle is made by, below the root: esbuild reads the first two, npm writes the last when it installs. */
+const OF_ALL = ["tsconfig.json", "package.json", "node_modules/.package-lock.json"];
+
 async function makeBundle(options: BundleOptions & Bundle): Promise<Made> {
   const { name, entry, root = ROOT } = options;
   // Source maps hold paths relative to the output: a fixed one keeps the bytes free of the real place.
@@ -166,7 +169,7 @@ async function makeBundle(options: BundleOptions & Bundle): Promise<Made> {
   const makers = ["bundle.ts", "function-build.ts"].map((file) => join(import.meta.dirname, file));
   return {
     files: Object.fromEntries(files.map(({ path, text }) => [relative(nominal, path), text])),
-    inputs: [...ownInputs, ...makers, join(root, "package-lock.json")],
+    inputs: [...ownInputs, ...makers, ...OF_ALL.map((file) => join(root, file))],
   };
 }
 

@@ -48,24 +48,28 @@ export async function buildFunction(
   });
   const parts = new Map(outputFiles.map((file) => [basename(file.path), file]));
   const start = exportsAtStart(metafile);
-  const later = importedLater(metafile);
-  const others = [...parts.keys()].filter((name) => name !== INDEX && (later.has(name) || !start.has(name)));
-  const write = async (names: readonly string[], keepNames: boolean) => {
+  const asked = importedLater(metafile);
+  const others = [...parts.keys()].filter((name) => name !== INDEX && (asked.has(name) || !start.has(name)));
+  const write = async (names: readonly string[], own: BuildOptions) => {
     const { outputFiles } = await build({
       ...OUTPUT,
       entryPoints: names.map((name) => ({ in: name, out: basename(name, ".mjs") })),
       outdir: options.outdir,
       minify: true,
-      keepNames,
       sourcemap: "linked",
       banner: { js: MODULE_BANNER },
       plugins: [joined(parts, start, options.outdir)],
+      ...own,
+      write: false,
     });
     return outputFiles;
   };
+  // What is loaded later imports the start, which must not wait for it in turn, as a top-level await would.
+  const atStart = await write([INDEX], { supported: { "top-level-await": false } });
   // To give each function its name back takes a start a tenth of its time, and nothing in it asks for one; agents might.
-  const files = [...(await write([INDEX], false)), ...(await write(others, true))];
-  return { files, inputs: metafile.inputs };
+  // Of those that have the same name in one file all but one get it with a number.
+  const later = await write(others, { keepNames: true });
+  return { files: [...atStart, ...later], inputs: metafile.inputs };
 }
 
 /** What the files of a start export: `index.mjs`, and what it imports at once, in turn. */

@@ -35,8 +35,9 @@ let guarded = false;
 /** Agents' code runs only when a task has come for it: a start need not wait for the guard's thread. */
 async function guard(): Promise<void> {
   if (guarded) return;
+  const { guardMainThread } = await import("./guard.ts");
+  guardMainThread(wiring.timing);
   guarded = true;
-  (await import("./guard.ts")).guardMainThread(wiring.timing);
 }
 
 /** Works on the task that a hint speaks of. */

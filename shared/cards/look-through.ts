@@ -76,12 +76,14 @@ async function readAll(
 ): Promise<Pick<LookedThrough, "entries" | "lately">> {
   const { jsm, patienceMs } = making;
   const all = await readerAnew(making, { deliver_policy: DeliverPolicy.LastPerSubject });
+  const made = new Set([all.name]);
+  const entries: LookedAt[] = [];
   // What was put once must not hide those who renew their records.
   const lately = all.num_pending > MAX_LOOKED_AT;
-  const info = lately ? await readerAnew(making, putLately(at)) : all;
-  const expected = Math.min(info.num_pending, MAX_LOOKED_AT);
-  const entries: LookedAt[] = [];
   try {
+    const info = lately ? await readerAnew(making, putLately(at)) : all;
+    made.add(info.name);
+    const expected = Math.min(info.num_pending, MAX_LOOKED_AT);
     if (expected === 0) return { entries, lately };
     const consumer = js.consumers.getConsumerFromInfo(info);
     const found = await consumer.fetch({ max_messages: expected, expires: patienceMs });
@@ -93,8 +95,7 @@ async function readAll(
     if (entries.length < expected)
       throw new Error(`bucket of cards: got ${entries.length} of ${expected} within ${patienceMs} ms`);
   } finally {
-    for (const name of new Set([all.name, info.name]))
-      await jsm.consumers.delete(STREAM, name).catch(() => undefined);
+    for (const name of made) await jsm.consumers.delete(STREAM, name).catch(() => undefined);
   }
   return { entries, lately };
 }

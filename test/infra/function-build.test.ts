@@ -61,6 +61,16 @@ before(async () => {
   said = JSON.parse(stdout);
 });
 
+test("a start that waits for something at its top is refused, for what is loaded later would wait for it", async () => {
+  const file = join(scratch, "waits.ts");
+  writeFileSync(file, `await import("./later.ts"); export const handler = () => {};`);
+  const entryPoints = [{ in: file, out: "index" }];
+  await assert.rejects(
+    buildFunction({ absWorkingDir: scratch, entryPoints, outdir: join(scratch, "waits") }),
+    /Top-level await is not available/,
+  );
+});
+
 test("a start is one file", () => assert.deepEqual(startFiles(outdir), ["index.mjs"]));
 
 test("what a start has loaded is the same when it is imported later, and is not run again", () => {

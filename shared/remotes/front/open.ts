@@ -40,7 +40,7 @@ export function journaled({ steps }: Pick<View, "steps">): Journaled | undefined
     const kind = kindOf(name);
     if (kind === STEPS.call) {
       underWay = true;
-      call = value;
+      if (error === undefined) call = value;
     }
     // An exchange that was cut off tells nothing: what was told before it holds, and its message may have arrived.
     if (error !== undefined) continue;

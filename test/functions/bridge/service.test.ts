@@ -87,6 +87,18 @@ interface Service {
 
 async function start(): Promise<Service> {
   const port = await freePort();
+  const service = run(port);
+  const [program, ...args] = healthCommand(port);
+  const health = () =>
+    promisify(execFile)(program, args).then(
+      () => 0,
+      (error: { code?: unknown }) => Number(error.code),
+    );
+  await until("a healthy service", async () => (await health()) === 0, service);
+  return { ...service, health };
+}
+
+function run(port: number, over: Readonly<Record<string, string>> = {}): Omit<Service, "health"> {
   const child = spawn(process.execPath, ["--enable-source-maps", "index.mjs"], {
     cwd: bundle,
     stdio: ["ignore", "pipe", "pipe"],
@@ -105,21 +117,14 @@ async function start(): Promise<Service> {
       NATS_CREDENTIALS: "none",
       HEALTH_PORT: String(port),
       TIME_SCALE: String(SCALE),
+      ...over,
     },
   });
   running.add(child);
   child.once("exit", () => running.delete(child));
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (said += chunk));
-  const [program, ...args] = healthCommand(port);
-  const health = () =>
-    promisify(execFile)(program, args).then(
-      () => 0,
-      (error: { code?: unknown }) => Number(error.code),
-    );
-  const service = { child, health, said: () => said };
-  await until("a healthy service", async () => (await health()) === 0, service);
-  return service;
+  return { child, said: () => said };
 }
 
 async function until(
@@ -158,7 +163,7 @@ async function take(stop: AbortSignal): Promise<void> {
   }
 }
 
-async function stop({ child }: Service): Promise<unknown> {
+async function stop({ child }: Pick<Service, "child">): Promise<unknown> {
   const ended = once(child, "exit");
   child.kill("SIGTERM");
   const [code] = await ended;
@@ -213,6 +218,21 @@ test("it says that it is not well when NATS is gone for long, and goes on when N
   await publish(3);
   await until("messages of afterwards", () => taken.size === published, service);
   assert.equal(await stop(service), 0);
+});
+
+test("what it loads only when it is needed it has: what TLS takes, and secrets", async () => {
+  // Parts of the bundle that are imported later import its start, whose evaluation must be over by then.
+  for (const [over, words] of [
+    [{ NATS_SERVERS: "tls://127.0.0.1:1" }, "cannot be reached"],
+    [
+      { NATS_CREDENTIALS: "secret:nats", AWS_ENDPOINT_URL_SECRETS_MANAGER: "http://127.0.0.1:1" },
+      "Secrets Manager cannot be asked",
+    ],
+  ] as const) {
+    const service = run(await freePort(), over);
+    await until(words, () => service.said().includes(words), service);
+    assert.equal(await stop(service), 0);
+  }
 });
 
 test("what it is not told it names, and ends", async () => {
