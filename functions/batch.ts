@@ -33,17 +33,21 @@ function taskOf({ body }: SQSRecord): LogFields {
  * Takes the records of a batch, all at once, and reports those that failed. If one has been received before, a record
  * of its batch may have ended the function: then they are taken one after the other, in another order each time, so
  * that the harmless ones get through.
+ *
+ * @param take takes a record, and puts aside what is yet to be waited for when it has done so, which never rejects: that is
+ *   waited for when all records are taken
  */
-export function eachRecord(
+export async function eachRecord(
   event: SQSEvent,
   telemetry: Pick<Telemetry, "error">,
-  take: (record: SQSRecord) => Promise<void>,
+  take: (record: SQSRecord, later: (work: Promise<unknown>) => void) => Promise<void>,
 ): Promise<SQSBatchResponse> {
   const repeated = event.Records.some((record) => receives(record) > 1);
   const Records = repeated ? shuffled(event.Records) : event.Records;
+  const aside: Promise<unknown>[] = [];
   const told = async (record: SQSRecord) => {
     try {
-      await take(record);
+      await take(record, (work) => void aside.push(work));
     } catch (error) {
       // Lambda is only told that the record failed; why stands nowhere else.
       const { messageId: sqsMessageId } = record;
@@ -51,8 +55,15 @@ export function eachRecord(
       throw error;
     }
   };
-  return processPartialResponse({ ...event, Records }, told, new BatchProcessor(EventType.SQS), {
-    processInParallel: !repeated,
-    throwOnFullBatchFailure: false,
-  });
+  const response = await processPartialResponse(
+    { ...event, Records },
+    told,
+    new BatchProcessor(EventType.SQS),
+    {
+      processInParallel: !repeated,
+      throwOnFullBatchFailure: false,
+    },
+  );
+  await Promise.all(aside);
+  return response;
 }

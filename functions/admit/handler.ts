@@ -35,8 +35,8 @@ const intakeDeps = {
 
 /** Decides the task messages that the bridge has forwarded. */
 export const handler = middy((event: SQSEvent) =>
-  eachRecord(event, wiring.telemetry, (record) =>
-    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES }),
+  eachRecord(event, wiring.telemetry, (record, later) =>
+    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES, later }),
   ),
 )
   .use(injectLambdaContext(wiring.telemetry.logger))

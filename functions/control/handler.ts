@@ -21,8 +21,8 @@ const intakeDeps = {
 
 /** Answers the controls that the bridge has forwarded. */
 export const handler = middy((event: SQSEvent) =>
-  eachRecord(event, wiring.telemetry, (record) =>
-    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES }),
+  eachRecord(event, wiring.telemetry, (record, later) =>
+    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES, later }),
   ),
 )
   .use(injectLambdaContext(wiring.telemetry.logger))

@@ -23,8 +23,8 @@ const intakeDeps = {
 
 /** Takes in the events that the bridge has forwarded. */
 export const handler = middy((event: SQSEvent) => {
-  const ordered = inOrder(event, (record) =>
-    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES }),
+  const ordered = inOrder(event, (record, later) =>
+    intake(intakeDeps, { body: record.body, receives: receives(record), maxReceives: MAX_RECEIVES, later }),
   );
   return eachRecord(ordered.event, wiring.telemetry, ordered.take);
 })

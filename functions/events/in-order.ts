@@ -1,6 +1,7 @@
 import type { SQSEvent, SQSRecord } from "aws-lambda";
 import { forwarded } from "../../shared/tasks/messages.ts";
 import * as z from "../../shared/zod.ts";
+import type { eachRecord } from "../batch.ts";
 
 const position = z.whenUsed(() => z.pick(forwarded(), { seq: true, subject: true }));
 
@@ -17,6 +18,8 @@ function positionOf({ body, messageId }: SQSRecord): { readonly seq: number; rea
   }
 }
 
+type Take = Parameters<typeof eachRecord>[2];
+
 /**
  * Puts the records of a batch into the order of their stream, and lets those of one task be taken one after the other:
  * once a task's end is known nothing is added, and some executors tell of their artifacts in events of their own alone.
@@ -24,10 +27,7 @@ function positionOf({ body, messageId }: SQSRecord): { readonly seq: number; rea
  * @param take takes one record
  * @returns the batch in order, and what takes its records, each when those before it of the same task are done
  */
-export function inOrder(
-  event: SQSEvent,
-  take: (record: SQSRecord) => Promise<void>,
-): { readonly event: SQSEvent; readonly take: (record: SQSRecord) => Promise<void> } {
+export function inOrder(event: SQSEvent, take: Take): { readonly event: SQSEvent; readonly take: Take } {
   const positions = new Map(event.Records.map((record) => [record, positionOf(record)]));
   const Records = [...event.Records].sort(
     (a, b) => (positions.get(a)?.seq ?? 0) - (positions.get(b)?.seq ?? 0),
@@ -35,9 +35,9 @@ export function inOrder(
   const before = new Map<string, Promise<void>>();
   return {
     event: { ...event, Records },
-    take(record) {
+    take(record, later) {
       const task = positions.get(record)?.task ?? "";
-      const taken = (before.get(task) ?? Promise.resolve()).then(() => take(record));
+      const taken = (before.get(task) ?? Promise.resolve()).then(() => take(record, later));
       // What goes wrong with one is not the next one's trouble.
       before.set(
         task,

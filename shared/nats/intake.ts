@@ -25,6 +25,11 @@ export interface IntakeRecord {
   readonly receives: number;
   /** The receive after which the queue gives the message to its dead-letter queue. */
   readonly maxReceives: number;
+  /**
+   * Takes what is yet to be waited for when the message has been dealt with: that JetStream confirms what it was told. It
+   * never rejects. Without it that is waited for at once.
+   */
+  readonly later?: (confirmation: Promise<unknown>) => void;
 }
 
 /** A redriven message cannot be decided now: its copy on SQS is the only one, and must stay there. */
@@ -43,6 +48,10 @@ export class PoisonMessage extends Error {
  * message comes again by itself. So what SQS delivers a second time has killed its function, and on its last receive
  * it is terminated instead of tried.
  *
+ * A confirmation holds nothing up: a server that was restored without what it noted last answers no acknowledgement of a
+ * message that it believes not to have delivered yet, and messages that are taken one after the other would wait for it in
+ * turn until their function is ended (docs/nats.md, acknowledging).
+ *
  * Not so a message that was redriven: of it JetStream knows nothing any more. What cannot be decided now fails towards
  * SQS, which tries it again, and in the end gives it back to the dead letters.
  *
@@ -53,7 +62,7 @@ export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<vo
   const message = forwarded().parse(JSON.parse(record.body));
   try {
     if (record.receives >= record.maxReceives && !(await deps.decided(message)))
-      return await bury(deps, message, record.receives);
+      return await bury(deps, message, record);
     const nc = await deps.connection();
     const verdict = await deps.decide(await fetchDelivery(nc, message));
     if ("term" in verdict) {
@@ -63,12 +72,19 @@ export async function intake(deps: IntakeDeps, record: IntakeRecord): Promise<vo
     if (message.redriven && "nakMs" in verdict) throw new NotNow(`${message.subject} is too early`);
     // The decision is durable; without the confirmation the message comes again and is answered again. Should a
     // redriven message be unacknowledged still, it is not any more.
-    if (!(await settleDelivery(nc, message.ackSubject, verdict)) && !message.redriven)
-      deps.telemetry.count("AcksUnconfirmed");
+    const settled = settleDelivery(nc, message.ackSubject, verdict).then((confirmed) => {
+      if (!confirmed && !message.redriven) deps.telemetry.count("AcksUnconfirmed");
+    });
+    await confirm(record, settled);
   } catch (error) {
     if (error instanceof PoisonMessage || message.redriven) throw error;
-    await giveBack(deps, message, error);
+    await giveBack(deps, message, record, error);
   }
+}
+
+async function confirm({ later }: IntakeRecord, settled: Promise<unknown>): Promise<void> {
+  if (later === undefined) await settled;
+  else later(settled);
 }
 
 /** The task follows from the subject, whatever the body holds: by it `sluice logs` finds the line. */
@@ -80,13 +96,14 @@ function fields({ stream, seq, subject, deliveries, redriven }: Forwarded): LogF
 async function giveBack(
   { connection, telemetry, timing }: IntakeDeps,
   message: Forwarded,
+  record: IntakeRecord,
   error: unknown,
 ): Promise<void> {
   const nakMs = nakDelay(message.deliveries, timing);
   telemetry.warn("a message is given back", { ...fields(message), nakMs, ...errorFields(error) });
   telemetry.count("MessagesGivenBack");
   try {
-    await settleDelivery(await connection(), message.ackSubject, { nakMs });
+    await confirm(record, settleDelivery(await connection(), message.ackSubject, { nakMs }));
   } catch (unreachable) {
     telemetry.warn("NATS is out of reach; the message comes again by itself", errorFields(unreachable));
   }
@@ -95,13 +112,18 @@ async function giveBack(
 async function bury(
   { connection, telemetry }: IntakeDeps,
   message: Forwarded,
-  receives: number,
+  record: IntakeRecord,
 ): Promise<never> {
+  const { receives } = record;
   telemetry.error("a message has ended its function on every receive", { ...fields(message), receives });
   telemetry.count("MessagesPoisonous");
   const reason = message.redriven
     ? `it was received ${receives - 1} times in vain`
     : `the function died ${receives - 1} times on it`;
-  await settleDelivery(await connection(), message.ackSubject, { term: reason }).catch(() => false);
+  const settled = connection().then((nc) => settleDelivery(nc, message.ackSubject, { term: reason }));
+  await confirm(
+    record,
+    settled.catch(() => false),
+  );
   throw new PoisonMessage(`${message.stream} ${message.seq}: ${reason}`);
 }

@@ -1,26 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SQSRecord } from "aws-lambda";
 import { eachRecord } from "../../functions/batch.ts";
-
-function recordOf(messageId: string, body: string): SQSRecord {
-  return {
-    messageId,
-    receiptHandle: messageId,
-    body,
-    attributes: {
-      ApproximateReceiveCount: "1",
-      SentTimestamp: "0",
-      SenderId: "",
-      ApproximateFirstReceiveTimestamp: "0",
-    },
-    messageAttributes: {},
-    md5OfBody: "",
-    eventSource: "aws:sqs",
-    eventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:work",
-    awsRegion: "eu-central-1",
-  };
-}
+import { recordOf } from "../support/sqs-record.ts";
 
 test("what went wrong with a hint's task is told with the task's id, so that its logs have it", async () => {
   const hint = JSON.stringify({ taskId: "task_1", epoch: 0, beat: 0, to: "acme-exec" });

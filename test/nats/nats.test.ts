@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Objm } from "@nats-io/obj";
 import { headers, type NatsConnection, nanos } from "@nats-io/transport-node";
+import { eachRecord } from "../../functions/batch.ts";
 import { timing } from "../../shared/config/timing.ts";
 import {
   ack,
@@ -25,6 +26,7 @@ import {
 } from "../../shared/nats/index.ts";
 import { taskIdOf } from "../../shared/wire/index.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
+import { recordOf } from "../support/sqs-record.ts";
 
 const HOUR = 3_600_000;
 const PLAIN = { runtime: "acme-made", delegates: false };
@@ -283,3 +285,62 @@ test("a redriven message that cannot be decided now stays in its queue, for JetS
     (error: Error) => assert.match(error.message, /it was received 4 times in vain/),
   );
 });
+
+test("no message waits for another's confirmation, though they are taken one after the other", async () => {
+  const jetStreamAnswers = Promise.withResolvers<void>();
+  const ids = ["1", "2", "3", "4"];
+  const asked = new Set<string>();
+  const acks = nc.subscribe("$JS.ACK.late.*", {
+    // A server that has lost what it noted last answers none: this one does once it has heard of all.
+    callback: (_, message) => {
+      asked.add(message.subject);
+      void jetStreamAnswers.promise.then(() => message.respond());
+      if (asked.size === ids.length) jetStreamAnswers.resolve();
+    },
+  });
+  const unconfirmed: string[] = [];
+  const telemetry = { ...silent, count: (metric: string) => void unconfirmed.push(metric) };
+  const deps = { connection: async () => nc, telemetry, timing: timing(), decided: async () => true };
+  const verdicts = [{ ack: true }, { nakMs: 1 }, { term: "no" }] as const;
+  const { batchItemFailures } = await eachRecord(
+    { Records: ids.map((id) => recordOf(id, forwardedOf(id), "2")) },
+    telemetry,
+    ({ body, messageId }, later) =>
+      intake(
+        {
+          ...deps,
+          decide: async () => {
+            const verdict = verdicts[Number(messageId) - 1];
+            if (verdict === undefined) throw new Error("the table is out of reach");
+            return verdict;
+          },
+        },
+        { body, receives: 2, maxReceives: 5, later },
+      ),
+  );
+  acks.unsubscribe();
+  assert.equal(asked.size, ids.length);
+  assert.deepEqual(batchItemFailures, []);
+  assert.deepEqual(
+    unconfirmed.filter((metric) => metric === "AcksUnconfirmed"),
+    [],
+  );
+});
+
+test("an acknowledgement of what a consumer has not delivered yet, as a restored server believes, is not answered", async () => {
+  await jsm.streams.add({ name: "RESTORED", subjects: ["restored.>"] });
+  await jsm.consumers.add("RESTORED", { durable_name: "c" });
+  assert.equal(await ack(nc, "$JS.ACK.RESTORED.c.1.7.7.1700000000000000000.0", 100), false);
+});
+
+function forwardedOf(id: string): string {
+  const of = {
+    stream: "A2A_TASKS",
+    consumer: "c",
+    seq: 1,
+    subject: "a2a.v1.task.a.b.m",
+    headers: {},
+    deliveries: 1,
+  };
+  return JSON.stringify({ ...of, ackSubject: `$JS.ACK.late.${id}`, storedAt: Date.now(), body: "{}" });
+}

@@ -40,7 +40,7 @@ test("a task's events are taken in their stream's order, one after the other, be
     begun.push(messageId);
     return new Promise((resolve) => release.set(messageId, resolve));
   });
-  const all = Promise.all(ordered.event.Records.map((one) => ordered.take(one)));
+  const all = Promise.all(ordered.event.Records.map((one) => ordered.take(one, () => {})));
   await new Promise(setImmediate);
   assert.deepEqual(begun, ["t1 1", "t2 2"]);
   release.get("t1 1")?.();
@@ -57,7 +57,7 @@ test("one that fails lets the next of its task through", async () => {
     taken.push(messageId);
     if (messageId === "t1 1") throw new Error("no");
   });
-  const results = await Promise.allSettled(ordered.event.Records.map((one) => ordered.take(one)));
+  const results = await Promise.allSettled(ordered.event.Records.map((one) => ordered.take(one, () => {})));
   assert.deepEqual(
     results.map(({ status }) => status),
     ["rejected", "fulfilled"],
@@ -73,7 +73,7 @@ test("a record that nobody can read fails alone", async () => {
       taken.push(messageId);
       JSON.parse(body).subject.split(".");
     });
-    const results = await Promise.allSettled(ordered.event.Records.map((one) => ordered.take(one)));
+    const results = await Promise.allSettled(ordered.event.Records.map((one) => ordered.take(one, () => {})));
     assert.deepEqual(
       results.map(({ status }) => status),
       ["rejected", "fulfilled"],
