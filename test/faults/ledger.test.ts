@@ -159,6 +159,15 @@ test("a doubled task is found: two ends, or a step that ran again", () => {
 test("a step is not held to have run again because two clocks differ by some milliseconds", () => {
   const drifted = clean.runs.map((run) => (run.run === "run-1" ? { ...run, at: run.at + 46 } : run));
   assert.deepEqual(check(ledgerOf({ runs: drifted })).violations, []);
+  // An error does not tell which run it was.
+  const failed = { ...step("one", "run-1"), error: { name: "Error", message: "no" } };
+  const change = {
+    entries: entries.map((entry) => (entry.place === 1 ? { ...entry, steps: [failed] } : entry)),
+    stored: { ...clean.stored, one: null },
+  };
+  assert.deepEqual(check(ledgerOf({ ...change, runs: drifted })).violations, []);
+  const again = { step: "one", run: "run-9", pid: 12, at: T0 + 90 };
+  assertFound("once", /step one ran again/, ledgerOf({ ...change, runs: [...drifted, again] }));
 });
 
 test("a reordered task is found, and one with a gap", () => {

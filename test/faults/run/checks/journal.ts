@@ -53,8 +53,9 @@ export function checkOnce(
         violation(`step ${name} holds the result of ${result}, a run that never was`);
       const storedAt = confirmed[entry.place];
       if (storedAt === undefined) continue; // nobody has seen when
-      // Whose result is stored began before that, and so did those before it, whatever two clocks say.
-      const later = own.slice(own.findIndex(({ run }) => run === result) + 1);
+      // Whose result is stored began before that, and so did those before it, whatever two clocks say. An error does not
+      // tell whose it is, but there is none without a run.
+      const later = own.slice(Math.max(1, own.findIndex(({ run }) => run === result) + 1));
       for (const run of later.filter(({ at }) => at > storedAt)) {
         const why = excuse(task, run, entry.epoch, troubles, leaseMs);
         if (why === undefined)
