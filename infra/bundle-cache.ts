@@ -11,6 +11,9 @@ const kept = z.object({
   files: z.record(z.string(), z.string()),
 });
 
+/** How much earlier than it was written a file may be said to be: its time is the kernel's last tick (Linux: jiffies). */
+const COARSE_MS = 100;
+
 /** A bundle as it is made. */
 export interface Made {
   /** Absolute paths of what it is made of. Packages are not among them, for what npm notes of those installed is. */
@@ -28,7 +31,7 @@ export async function keptOr(file: string, root: string, make: () => Promise<Mad
   const found = kept.safeParse(await readJson(file));
   if (found.success && found.data.root === root && (await isCurrent(found.data.inputs)))
     return { inputs: Object.keys(found.data.inputs), files: found.data.files };
-  const since = Date.now();
+  const since = Date.now() - COARSE_MS;
   const made = await make();
   // Of a source that was changed meanwhile nobody can say which text went in.
   if (await isUnchanged(made.inputs, since)) await keep(file, root, made);
