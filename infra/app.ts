@@ -11,6 +11,7 @@ import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
 import { CONTEXT, readContext } from "./context.ts";
+import { letEsbuildGrow } from "./esbuild-memory.ts";
 import { SluiceStack, stackName } from "./stack.ts";
 import { forgetRecord, writeRecord } from "./synth-record.ts";
 
@@ -94,9 +95,7 @@ function wordsFor(error: unknown): string | undefined {
   return isSystemError(error) ? `the stack cannot be made: ${error.message}` : undefined;
 }
 
-// esbuild, which inherits it, ends before there is much to collect; to look for it took a third of its time.
-process.env.GOGC ??= "off";
-process.env.GOMEMLIMIT ??= "1GiB";
+letEsbuildGrow();
 try {
   await main();
 } catch (error) {

@@ -13,12 +13,13 @@ import {
   type FunctionName,
   ROOT,
 } from "../../infra/bundle.ts";
+import { letEsbuildGrow } from "../../infra/esbuild-memory.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
 import { writeClients } from "../bench/cold/clients.ts";
 
-process.env.GOGC ??= "off"; // as infra/app.ts does
+letEsbuildGrow();
 const scratch = mkdtempSync(join(tmpdir(), "sluice-bundle-"));
 after(() => rmSync(scratch, { recursive: true }));
 

@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
 import { bundleFunctions, KEPT_BUNDLES } from "../../infra/bundle.ts";
+import { letEsbuildGrow } from "../../infra/esbuild-memory.ts";
 import { parseDeployment } from "../../shared/config/deployment.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
 import { deploymentOf, hosted, stackWith, statementsOf } from "./support/stack.ts";
 
-process.env.GOGC ??= "off"; // as infra/app.ts does
+letEsbuildGrow();
 const remote = (name: string, credentials: string) => ({
   name,
   url: `https://${name}.example/a2a`,

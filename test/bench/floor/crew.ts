@@ -9,14 +9,22 @@ import { awsSettings } from "../../../infra/local/aws.ts";
 import type { Load } from "../load.ts";
 import { bareClient, type Client, sdkClient, type Targets } from "./client.ts";
 import { Feeder } from "./feeder.ts";
-import { type Assignment, type Order, type PartCall, type Role, report, type Way } from "./orders.ts";
-import type { Script } from "./script.ts";
+import {
+  type Assignment,
+  type Order,
+  type PartCall,
+  type Role,
+  report,
+  type Script,
+  type Way,
+} from "./orders.ts";
 
 /** The agent whose tasks the floor does; as long a name as that of the agent that the script was read from. */
 export const EXECUTOR = "acme-floored";
 
 const HERE = import.meta.dirname;
-const PROGRAM = resolve(HERE, "../../../.cache/bench/floor-process.mjs");
+/** What each of them runs. */
+export const PROGRAM = resolve(HERE, "../../../.cache/bench/floor-process.mjs");
 const DURABLE = "floor";
 /** As the stack declares: tasks are admitted by tens, and worked on one by one. */
 const MAX_BATCH = 10;

@@ -9,8 +9,7 @@ import { taskIdOf } from "../../../shared/wire/index.ts";
 import { Batcher, BRIDGE_LINGER_MS, HINT_LINGER_MS } from "./batcher.ts";
 import { bareClient, type Client, sdkClient } from "./client.ts";
 import { measure } from "./measure.ts";
-import { type Assignment, assignment, order, type Way } from "./orders.ts";
-import type { Script } from "./script.ts";
+import { type Assignment, assignment, order, type Script, type Way } from "./orders.ts";
 
 const MAX_PULL = 100;
 const PULL_MS = 5_000;

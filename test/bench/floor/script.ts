@@ -3,28 +3,7 @@ import { jetstream } from "@nats-io/jetstream";
 import * as z from "zod";
 import { Meter, type Passed } from "../../support/meter.ts";
 import { Load } from "../load.ts";
-
-/** An event as it was published. */
-const published = z.object({ subject: z.string(), msgId: z.string(), body: z.string() });
-
-/** What the product has asked of its parts for one task of one step: each request as it went over the wire. */
-export const script = z.object({
-  taskId: z.string(),
-  messageId: z.string(),
-  ackSubject: z.string(),
-  /** The message of the queue `tasks`, and that of `work`. */
-  forwarded: z.string(),
-  hint: z.string(),
-  /** Puts of the head, the step's entry and the end's; updates that claim and settle. */
-  head: z.string(),
-  claim: z.string(),
-  step: z.string(),
-  end: z.string(),
-  settle: z.string(),
-  accepted: published,
-  result: published,
-});
-export type Script = z.infer<typeof script>;
+import { type Script, script } from "./orders.ts";
 
 const WARM_UP = 3;
 const SETTLE_MS = 1_000;
