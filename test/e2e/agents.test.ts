@@ -12,6 +12,7 @@ import { ROOT } from "../../infra/bundle.ts";
 import { synthesize } from "../../infra/synth.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { type ControlKind, controlMessage, type TaskState } from "../../shared/wire/index.ts";
+import { kill9, wholeLines } from "../support/kill-9.ts";
 import { SENDER, type Sluice, startSluice } from "../support/sluice.ts";
 import { assertWhole } from "../support/stage.ts";
 import { until } from "../support/until.ts";
@@ -103,14 +104,13 @@ function host(): string {
 
 function killWorkers(): void {
   const { pids } = sluice.host.functions().find(({ name }) => name === "work") ?? { pids: [] };
-  for (const pid of pids) process.kill(pid, "SIGKILL");
+  for (const pid of pids) kill9(pid);
 }
 
 /** What the command has left: its worker, and the task that it was told. */
 const deployments = () => {
   try {
-    const lines = readFileSync(log, "utf8").trim().split("\n");
-    return lines.map((line) => line.split(" "));
+    return wholeLines(readFileSync(log, "utf8")).map((line) => line.split(" "));
   } catch {
     return [];
   }
@@ -161,7 +161,7 @@ test("deploy-gate goes on after kill -9 of its worker, and tells its command tha
   const { taskId } = await sluice.peer.ask("acme-deploy-gate", { a2a, channelRef: "deploy-gate" });
   await reply("acme-deploy-gate", taskId, "TASK_STATE_AUTH_REQUIRED", "auth_reply", { approve: true });
   const [[pid] = []] = await until("the command runs", () => deployments().length > 0 && deployments());
-  process.kill(Number(pid), "SIGKILL");
+  kill9(pid);
   assert.equal(await completed(taskId), "shop is deployed: the prices of May");
   assert.deepEqual(
     deployments().map(([, task]) => task),

@@ -12,6 +12,7 @@ import * as z from "zod";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
 import { dynamoStore } from "../../shared/tasks/dynamodb-store.ts";
+import { kill9 } from "../support/kill-9.ts";
 import { startNats } from "../support/nats-server.ts";
 import { Peer } from "../support/peer.ts";
 import { SENDER, testAssembly } from "../support/sluice.ts";
@@ -66,7 +67,7 @@ async function assertRight(taskId: string): Promise<void> {
 test("a task goes on after kill -9 of its worker", async () => {
   const { taskId } = await stage.step(SLOW);
   const { pid } = await inTheMiddle(() => stage.traces(taskId));
-  process.kill(pid, "SIGKILL");
+  kill9(pid);
   await assertRight(taskId);
   const pids = stage.traces(taskId).flatMap((trace) => (trace.step === "step 3" ? [trace.pid] : []));
   assert.ok(new Set(pids).size > 1, "the step that was under way has run again in another process");
@@ -85,7 +86,7 @@ test("a task that comes while NATS restarts, and one whose worker dies meanwhile
   const { taskId } = await stage.step(SLOW);
   const { pid } = await inTheMiddle(() => stage.traces(taskId));
   await stage.sluice.nats.kill("SIGKILL");
-  process.kill(pid, "SIGKILL");
+  kill9(pid);
   await restartNats();
   const next = await stage.step();
   await assertRight(taskId);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ROOT } from "../../infra/bundle.ts";
 import { synthesize } from "../../infra/synth.ts";
+import { kill9, wholeLines } from "../support/kill-9.ts";
 import type { Point } from "../support/proxy/points.ts";
 import { killCaller } from "../support/proxy/proxies.ts";
 import { SENDER } from "../support/sluice.ts";
@@ -77,9 +78,9 @@ test("echo answers once although its worker is killed before it has", async () =
 
 test("exec goes on after kill -9 of its worker: a command whose result is not stored runs again", async () => {
   const taskId = await ask("exec", "slow");
-  const workers = () => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []);
+  const workers = () => (existsSync(log) ? wholeLines(readFileSync(log, "utf8")) : []);
   await until("the command runs", () => workers().length > 0);
-  process.kill(Number(workers()[0]), "SIGKILL");
+  kill9(workers()[0]);
   assert.equal(await completed(taskId), "slow: exit code 0\ndone");
   assert.equal(workers().length, 2);
 });

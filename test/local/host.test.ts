@@ -15,6 +15,7 @@ import { connect } from "@nats-io/transport-node";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { type Host, startHost } from "../../infra/local/host.ts";
 import { killGroup } from "../../infra/local/processes.ts";
+import { kill9 } from "../support/kill-9.ts";
 import {
   mapping,
   queueWithDead,
@@ -249,7 +250,7 @@ test("a server that ends by itself is started again, where it was and with what 
   await jetstream(nc).publish("s", "message");
 
   const before = host.servers();
-  for (const { pid = 0 } of before) process.kill(pid, "SIGKILL");
+  for (const { pid } of before) kill9(pid);
   await eventually(host.servers, (now) =>
     now.every(({ pid }, at) => pid !== undefined && pid !== before[at]?.pid),
   );
