@@ -54,8 +54,9 @@ export interface Wiring {
 export function wire(name: string, deployment: Readonly<Record<string, unknown>>): Wiring {
   const parsed = readBundled(deployment);
   const env = readEnv(["TABLE_NAME", "BUCKET_NAME"], process.env);
+  const natsOf = natsAccess(parsed, process.env);
   const nats = new NatsLink(() => ({
-    ...natsAccess(parsed, process.env),
+    ...natsOf(),
     name: clientName(parsed.deployment, name),
   }));
   const timing = timingFromEnv(process.env);

@@ -12,17 +12,25 @@ export * from "zod/mini";
 export { $ZodError, $ZodType } from "zod/v4/core";
 
 /**
- * A schema that is built when it is first asked for: a start builds none that its function does not need.
+ * A schema, or what one has read, that is made when it is first asked for: a start makes none that its function does not
+ * need. What fails is not tried again: nothing that it is made of changes.
  *
- * @returns what gives the schema, the same each time
+ * @returns what gives it, or throws why there is none, the same each time
  */
 // @__NO_SIDE_EFFECTS__
 export function whenUsed<T extends object>(build: () => T): () => T {
-  let built: T | undefined;
-  return () => {
-    built ??= build();
-    return built;
+  let give = (): T => {
+    try {
+      const built = build();
+      give = () => built;
+    } catch (error) {
+      give = () => {
+        throw error;
+      };
+    }
+    return give();
   };
+  return () => give();
 }
 
 /** What a schema gives that is built when it is used. */

@@ -29,8 +29,9 @@ export function wireBridge(deployment: Readonly<Record<string, unknown>>): Bridg
   );
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
+  const nats = natsAccess(config, process.env);
   const link = new NatsLink(() => ({
-    ...natsAccess(config, process.env),
+    ...nats(),
     name: clientName(config.deployment, "bridge"),
   }));
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));

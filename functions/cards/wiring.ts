@@ -26,8 +26,9 @@ export function wireCards(deployment: Readonly<Record<string, unknown>>): CardsW
   const env = readEnv(["TABLE_NAME", "INSTANCE_ID"], process.env);
   const timing = timingFromEnv(process.env);
   const telemetry = createTelemetry(timing);
+  const nats = natsAccess(config, process.env);
   const link = new NatsLink(() => ({
-    ...natsAccess(config, process.env),
+    ...nats(),
     name: clientName(config.deployment, "cards"),
   }));
   link.onDisconnect(() => telemetry.count("NatsDisconnects"));
@@ -43,7 +44,7 @@ export function wireCards(deployment: Readonly<Record<string, unknown>>): CardsW
       (await import("../../shared/cards/key-vault.ts")).keyVault(process.env, { fresh }),
     deployment: config,
     get servers() {
-      return natsAccess(config, process.env).servers;
+      return nats().servers;
     },
     instance: env.INSTANCE_ID,
     startedAt: Date.now(),

@@ -109,19 +109,21 @@ const override = z.whenUsed(() => {
 
 /**
  * How the functions reach NATS: as the environment says (`NATS_SERVERS`, separated by commas, and `NATS_CREDENTIALS`),
- * else as the deployment does.
+ * else as the deployment does. Both are read when it is first asked for.
  *
- * @throws Error that names the variable that is not as expected
+ * @returns what gives it, or throws an Error that names the variable that is not as expected, the same each time
  */
-export function natsAccess(deployment: DeploymentConfig, env: Environment): NatsAccess {
-  const parsed = z.safeParse(override(), env, ONCE);
-  if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
-  const { servers, credentials: own, ca } = deployment.nats;
-  return {
-    servers: parsed.data.NATS_SERVERS ?? servers,
-    credentials: parsed.data.NATS_CREDENTIALS ?? own,
-    ...(ca !== undefined && { ca }),
-  };
+export function natsAccess(deployment: DeploymentConfig, env: Environment): () => NatsAccess {
+  return z.whenUsed(() => {
+    const parsed = z.safeParse(override(), env, ONCE);
+    if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
+    const { servers, credentials: own, ca } = deployment.nats;
+    return {
+      servers: parsed.data.NATS_SERVERS ?? servers,
+      credentials: parsed.data.NATS_CREDENTIALS ?? own,
+      ...(ca !== undefined && { ca }),
+    };
+  });
 }
 
 /** What functions read of their environment by a schema, for docs/configuration.md. */

@@ -53,7 +53,7 @@ const deployment = parseDeployment({
 });
 
 test("NATS is where the deployment says", () => {
-  assert.deepEqual(natsAccess(deployment, {}), {
+  assert.deepEqual(natsAccess(deployment, {})(), {
     servers: ["tls://nats.example:4222"],
     credentials: "secret:nats",
     ca: "-----BEGIN CERTIFICATE-----",
@@ -64,18 +64,47 @@ test("the environment overrides where NATS is and who we are", () => {
   const access = natsAccess(deployment, {
     NATS_SERVERS: "nats://a:4222, nats://b:4222",
     NATS_CREDENTIALS: "none",
-  });
+  })();
   assert.deepEqual(access.servers, ["nats://a:4222", "nats://b:4222"]);
   assert.equal(access.credentials, "none");
 });
 
 test("an override that is not as expected is named", () => {
-  assert.throws(() => natsAccess(deployment, { NATS_SERVERS: "a:4222" }), /expected a URL nats:/);
+  assert.throws(() => natsAccess(deployment, { NATS_SERVERS: "a:4222" })(), /expected a URL nats:/);
   assert.throws(
-    () => natsAccess(deployment, { NATS_SERVERS: "nats://alice:hunter2@a:4222" }),
+    () => natsAccess(deployment, { NATS_SERVERS: "nats://alice:hunter2@a:4222" })(),
     (error: Error) => /without user and password/.test(error.message) && !error.message.includes("hunter2"),
   );
-  assert.throws(() => natsAccess(deployment, { NATS_CREDENTIALS: "hunter2" }), /expected none, file:PATH/);
+  assert.throws(() => natsAccess(deployment, { NATS_CREDENTIALS: "hunter2" })(), /expected none, file:PATH/);
+});
+
+/** What is thrown. */
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  return assert.fail("nothing was thrown");
+}
+
+test("what is not as expected is found once, and told the same each time", () => {
+  const { nats } = deployment;
+  const access = natsAccess(deployment, { NATS_SERVERS: "a:4222" });
+  assert.equal(thrownBy(access), thrownBy(access));
+  const bundled = readBundled({ deployment: 1, nats, agents: [{}], discovery: 1, outbound: 1 });
+  assert.equal(
+    thrownBy(() => bundled.deployment),
+    thrownBy(() => bundled.nats),
+  );
+  assert.equal(
+    thrownBy(() => bundled.agents),
+    thrownBy(() => bundled.agents),
+  );
+  assert.equal(
+    thrownBy(() => bundled.discovery),
+    thrownBy(() => bundled.outbound),
+  );
 });
 
 test("what a bundle carries is parsed again, and what is wrong with it named", () => {
