@@ -14,6 +14,12 @@ const kept = z.object({
 /** How much earlier than it was written a file may be said to be: its time is the kernel's last tick (Linux: jiffies). */
 const COARSE_MS = 100;
 
+/** How the line begins that tells that bundles cannot be kept. */
+export const NOT_KEPT = "bundles cannot be kept in ";
+
+/** The folders of which this process has told that. */
+const told = new Set<string>();
+
 /** A bundle as it is made. */
 export interface Made {
   /** Absolute paths of what it is made of. Packages are not among them, for what npm notes of those installed is. */
@@ -38,7 +44,7 @@ export async function keptOr(file: string, root: string, make: () => Promise<Mad
   return made;
 }
 
-/** That it cannot be kept, on a full disk or a read-only one, is no reason to do without it. */
+/** That it cannot be kept, on a full disk or a read-only one, is no reason to do without it, and told once. */
 async function keep(file: string, root: string, { inputs: paths, files }: Made): Promise<void> {
   const inputs: Record<string, string> = {};
   for (const path of paths) inputs[path] = await digestOf(path);
@@ -48,9 +54,18 @@ async function keep(file: string, root: string, { inputs: paths, files }: Made):
     await mkdir(dirname(file), { recursive: true });
     await writeFile(fresh, JSON.stringify({ root, inputs, files }));
     await rename(fresh, file);
-  } catch {
+  } catch (error) {
     await rm(fresh, { force: true }).catch(() => {});
+    tellOnce(dirname(file), error);
   }
+}
+
+function tellOnce(folder: string, error: unknown): void {
+  if (told.has(folder)) return;
+  told.add(folder);
+  // Node's own words go on with the call and its path, which is none that anybody knows.
+  const why = error instanceof Error ? error.message.split(", ")[0] : String(error);
+  console.error(`${NOT_KEPT}${folder}: ${why}; they take longer, for they are made anew`);
 }
 
 /** Whether nothing was written since then, in milliseconds since 1970; what is not there was not. */

@@ -3,6 +3,7 @@ import { type Dirent, existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { KEPT_BUNDLES, ROOT } from "./bundle.ts";
+import { NOT_KEPT } from "./bundle-cache.ts";
 import { CONTEXT } from "./context.ts";
 import { currentRecord, forgetRecord, RECORD_FILE, type SynthRecord } from "./synth-record.ts";
 
@@ -13,6 +14,8 @@ export interface SynthOptions {
   readonly agentsYaml?: string;
   /** Where the cloud assembly goes. Default: the repository's `cdk.out`. */
   readonly outDir?: string;
+  /** Told, in a line, of what the stack was made in spite of. Default: it is written to stderr. */
+  readonly tell?: (line: string) => void;
 }
 
 export interface Synthesis {
@@ -39,11 +42,17 @@ export async function synthesize(options: SynthOptions = {}): Promise<Synthesis>
   const agentsYaml = resolve(options.agentsYaml ?? join(ROOT, "agents.yaml"));
   const assemblyDir = resolve(options.outDir ?? join(ROOT, "cdk.out"));
   const known = await currentRecord(assemblyDir, agentsDir, agentsYaml);
-  const { stackName } = known ?? (await renew(assemblyDir, agentsDir, agentsYaml));
+  const { tell = console.error } = options;
+  const { stackName } = known ?? (await renew(assemblyDir, agentsDir, agentsYaml, tell));
   return { assemblyDir, templatePath: join(assemblyDir, `${stackName}.template.json`), stackName };
 }
 
-async function renew(assemblyDir: string, agentsDir: string, agentsYaml: string): Promise<SynthRecord> {
+async function renew(
+  assemblyDir: string,
+  agentsDir: string,
+  agentsYaml: string,
+  tell: (line: string) => void,
+): Promise<SynthRecord> {
   const parent = dirname(assemblyDir);
   await mkdir(parent, { recursive: true });
   const scratch = await mkdtemp(join(parent, `.${basename(assemblyDir)}-`));
@@ -54,7 +63,9 @@ async function renew(assemblyDir: string, agentsDir: string, agentsYaml: string)
   try {
     // Here containers are not run; the bridge is the same code in both of its forms.
     const context = { [CONTEXT.agents]: agentsDir, [CONTEXT.config]: agentsYaml, [CONTEXT.bridge]: "lambda" };
-    await runApp(context, fresh, scratch);
+    const said = await runApp(context, fresh, scratch);
+    // Its other notes are of agents.yaml, which whoever runs the stack reads as well.
+    for (const line of said.split("\n")) if (line.startsWith(NOT_KEPT)) tell(line);
     const record = await currentRecord(fresh, agentsDir, agentsYaml);
     if (record === undefined)
       throw new SynthError("the sources changed while the stack was being synthesized");
@@ -89,12 +100,14 @@ async function replace(assemblyDir: string, fresh: string): Promise<void> {
  * Runs the app the way the CDK command line does: output folder and context come by the environment. Only the check
  * against CloudFormation's schemas is left to `cdk synth`: it takes longer than all else, and nothing that an operator
  * or an author writes changes what it looks at.
+ *
+ * @returns what it said
  */
 async function runApp(
   context: Readonly<Record<string, string>>,
   outDir: string,
   scratch: string,
-): Promise<void> {
+): Promise<string> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "app.ts")], {
     cwd: ROOT,
     env: {
@@ -103,7 +116,7 @@ async function runApp(
       TMPDIR: scratch,
       CDK_CONTEXT_JSON: JSON.stringify(context),
       CDK_VALIDATION: "false",
-      SLUICE_BUNDLES: KEPT_BUNDLES,
+      SLUICE_BUNDLES: process.env.SLUICE_BUNDLES ?? KEPT_BUNDLES,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -117,4 +130,5 @@ async function runApp(
     child.once("close", done);
   }).finally(() => process.off("exit", kill));
   if (code !== 0) throw new SynthError(said.trim() || `infra/app.ts ended with ${code}`);
+  return said;
 }

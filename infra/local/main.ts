@@ -109,7 +109,8 @@ function start(chosen: Options, progress: Progress, signal: AbortSignal): Promis
     assemblyDir: async () => {
       progress.doing("synthesizing the stack");
       const { agentsDir, config: agentsYaml } = chosen;
-      return (await synthesize({ agentsDir, agentsYaml, outDir })).assemblyDir;
+      const note = (line: string) => progress.line(`note: ${line}`);
+      return (await synthesize({ agentsDir, agentsYaml, outDir, tell: note })).assemblyDir;
     },
     files: { config: resolve(chosen.config), agentsDir: resolve(chosen.agentsDir) },
     ...natsOf(chosen),

@@ -75,8 +75,18 @@ test("what another checkout has kept is none of this one's", async () => {
   assert.deepEqual((await keptOr(file, "/elsewhere", make)).files, { "index.mjs": `bundle ${before + 1}` });
 });
 
-test("a bundle that cannot be kept is there all the same", async () => {
-  const within = join(file, "below-a-file", "admit.json");
-  const before = made;
-  assert.deepEqual((await keptOr(within, scratch, make)).files, { "index.mjs": `bundle ${before + 1}` });
+test("a bundle that cannot be kept is there all the same, and that is told once", async ({ mock }) => {
+  const said = mock.method(console, "error", () => {});
+  const within = join(file, "below-a-file");
+  for (const name of ["admit", "work"]) {
+    const before = made;
+    const { files } = await keptOr(join(within, `${name}.json`), scratch, make);
+    assert.deepEqual(files, { "index.mjs": `bundle ${before + 1}` });
+  }
+  assert.deepEqual(
+    said.mock.calls.map(({ arguments: [line] }) => line),
+    [
+      `bundles cannot be kept in ${within}: ENOTDIR: not a directory; they take longer, for they are made anew`,
+    ],
+  );
 });

@@ -88,6 +88,19 @@ test("several at once give one stack", async () => {
     assert.ok(existsSync(join(outDir, key.replace(/^"S3Key": "/, "asset."), "index.mjs")));
 });
 
+test("bundles that cannot be kept take longer, which is told once", async (t) => {
+  const { SLUICE_BUNDLES } = process.env;
+  process.env.SLUICE_BUNDLES = join(agentsYaml, "bundles");
+  t.after(() => {
+    if (SLUICE_BUNDLES === undefined) delete process.env.SLUICE_BUNDLES;
+    else process.env.SLUICE_BUNDLES = SLUICE_BUNDLES;
+  });
+  write("good night");
+  const told: string[] = [];
+  await synthesize({ agentsDir, agentsYaml, outDir, tell: (line) => told.push(line) });
+  assert.match(told.join("\n"), /^bundles cannot be kept in .*agents\.yaml\/bundles: ENOTDIR: .*anew$/);
+});
+
 test("a file of the operator's that is named must be there", async () => {
   const missing = join(scratch, "nope.yaml");
   await assert.rejects(synthesize({ agentsDir, agentsYaml: missing, outDir }), (error) => {
