@@ -9,7 +9,8 @@ export function tellRemoteBy(work: FrontWork, front: Front): TellRemote {
     const { releaseFor } = await front();
     const release = await releaseFor(work, head, { view, endedAt });
     const { taskId, to, traceparent } = head;
-    const fields = { taskId, to, traceparent, why: release };
+    const remote = work.deployment.agents.find(({ runtime }) => runtime === to)?.remote;
+    const fields = { taskId, to, remote, traceparent, why: release };
     if (release === "told" || release === "nothing")
       work.telemetry.info("the remote agent knows that the task is over", fields);
     else work.telemetry.warn("the remote agent does not know that the task is over", fields);

@@ -183,7 +183,7 @@ export class Conversation {
       if (live === true) return this.#take(this.#listening.unchanged());
       const reason = `${this.#front.remote} did not answer before the end of an invocation`;
       const trouble = { reason, code: "timeout", again: true, unsure: true };
-      if (own) this.#troubles.say(trouble, course);
+      if (own) this.#troubles.tell(trouble, reason, course);
       return this.#take(this.#listening.failed(trouble));
     }
   }

@@ -62,7 +62,7 @@ export async function runFront(task: FrontTask, step: Step, front: Front): Promi
     throw error;
   } finally {
     const { notes } = observing;
-    if (notes.length > 0) step.log("values of extensions could not be read", { notes });
+    if (notes.length > 0) step.log("values of extensions could not be read", { remote: front.remote, notes });
     await conversation.close();
   }
 }

@@ -53,7 +53,8 @@ export class Troubles {
   }
 
   /**
-   * Tells of an exchange, within its step: what is told is told before the result is stored, or along with it.
+   * Tells of an exchange, within its step: what is told is told before the result is stored, or along with it. Of one that
+   * is cut off it is told by the run that it was cut off in.
    *
    * @param reason why it has failed, in words of our own
    */
@@ -64,11 +65,7 @@ export class Troubles {
       return;
     }
     this.#log(trouble, reason, course);
-    this.say(trouble, course);
-  }
-
-  /** Tells the requester alone. Why it is not tried again is the task's end, or followed by a look at the task. */
-  say(trouble: Trouble, course: Course): void {
+    // Why it is not tried again is the task's end, or followed by a look at the task.
     if (goesOn(trouble, course) && codeOf(trouble) !== this.#code)
       this.#step.status(this.#text(trouble, course));
   }

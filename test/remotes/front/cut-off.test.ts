@@ -19,10 +19,20 @@ describe("an exchange that lasts longer than an invocation", () => {
     const remote = new FakeRemote([completed("done")]);
     remote.start = mute(remote.start.bind(remote));
     remote.find = mute(remote.find.bind(remote));
-    const { task } = await playWith(remote, DAY);
+    const { task, warnings } = await playWith(remote, DAY);
     await task.skip("1h");
     assert.equal((await task.outcome()).state, "TASK_STATE_COMPLETED");
     assert.equal(task.events.at(-1)?.content, "done");
+    assert.deepEqual(
+      warnings.map((of) => [of.remote, of.step, of.code, of.attempt, of.reason]),
+      [1, 2].map((attempt) => [
+        "fake",
+        "remote/send",
+        "timeout",
+        attempt,
+        "fake did not answer before the end of an invocation",
+      ]),
+    );
     assert.equal(remote.executions.length, 1);
     const told = task.events.map((event) => event.content ?? "").filter((text) => text.startsWith("fake is"));
     assert.match(told.join("\n"), /^fake is not reached \(timeout\); .*\nfake is reached again$/);
