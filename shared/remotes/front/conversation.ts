@@ -117,7 +117,7 @@ export class Conversation {
     if (live !== true) await this.#pause(this.#pauses++, before?.waitMs);
     const tries = this.#failedLooks + 1;
     const course = { step: STEPS.look, tries, left: MAX_FAILED_LOOKS - tries, pause: this.#pauses };
-    const told = await this.#exchange(course, (signal) => this.#looked(signal));
+    const told = await this.#exchange(course, (signal) => this.#looked(live === true, signal));
     const { trouble } = told;
     this.#failedLooks = trouble === undefined ? 0 : this.#failedLooks + 1;
     if (trouble !== undefined && (!trouble.again || this.#failedLooks >= MAX_FAILED_LOOKS))
@@ -179,7 +179,7 @@ export class Conversation {
     } catch (error) {
       if (!isA(error, StepTimeout)) throw error;
       await this.#listening.close();
-      // A stream that has gone on until then was no silence: the task is asked for.
+      // Where there was a stream nothing else was done: it has gone on until then, and the task is asked for.
       if (live === true) return this.#take(this.#listening.unchanged());
       const reason = `${this.#front.remote} did not answer before the end of an invocation`;
       const trouble = { reason, code: "timeout", again: true, unsure: true };
@@ -207,9 +207,9 @@ export class Conversation {
     return this.#listening.failed({ reason, code: "unknown_fate", again: false });
   }
 
-  async #looked(signal: AbortSignal): Promise<Told> {
-    const read = await this.#listening.readOn();
-    if (read !== undefined) return read;
+  /** @param live whether there is a stream, be it that of a run that is gone: then the next look asks for the task */
+  async #looked(live: boolean, signal: AbortSignal): Promise<Told> {
+    if (live) return await this.#listening.readOn();
     const { taskId = "" } = this.#listening.told;
     const seen = await this.#exchanged(signal, (exchange) => exchange.get(taskId, signal));
     return "failed" in seen ? seen.failed : await this.#listening.seen(seen.value);

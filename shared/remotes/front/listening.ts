@@ -64,10 +64,14 @@ export class Listening {
     return { ...this.#carried(), ...NOTHING };
   }
 
-  /** Reads the stream, if there is one, until there is something that must be stored, or nothing comes. */
-  async readOn(): Promise<Told | undefined> {
+  /**
+   * Reads the stream until there is something that must be stored, or nothing comes. One that was another run's is over.
+   *
+   * @returns what is to be stored of it
+   */
+  async readOn(): Promise<Told> {
     const live = this.#live;
-    if (live === undefined) return undefined;
+    if (live === undefined) return await this.#left(this.unchanged());
     const { now, scale } = this.#front;
     let told = this.unchanged();
     let flushAt = Number.POSITIVE_INFINITY;

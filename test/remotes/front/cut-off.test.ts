@@ -46,6 +46,28 @@ describe("an exchange that lasts longer than an invocation", () => {
     assert.equal((await task.outcome()).state, "TASK_STATE_COMPLETED");
   });
 
+  test("a look in vain by whoever goes on after a worker with a stream is no stream that has gone on", async () => {
+    const remote = Object.assign(new FakeRemote([working("on it"), "wait", completed("done")]), {
+      streams: true,
+    });
+    remote.get = mute(remote.get.bind(remote));
+    let dead = false;
+    const fate = () => {
+      // The first write after the message is that of its answer.
+      if (dead || remote.executions.length === 0) return undefined;
+      dead = true;
+      return "after" as const;
+    };
+    const { task, warnings } = await playWith(remote, { ...DAY, fate });
+    await task.skip("1h");
+    assert.equal((await task.outcome()).state, "TASK_STATE_COMPLETED");
+    assert.deepEqual([dead, remote.executions.length], [true, 1]);
+    assert.deepEqual(
+      warnings.map(({ step, code }) => [step, code]),
+      [["remote/look", "timeout"]],
+    );
+  });
+
   test("a message that nobody can look for fails the task, and says why", async () => {
     const remote = Object.assign(new FakeRemote([working("on it"), "wait"]), { listed: false });
     remote.start = mute(remote.start.bind(remote));
