@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
-import { readIfThere } from "../../shared/config/agents-yaml.ts";
 import { ConfigError, findingsOf, pathText } from "../../shared/config/config-error.ts";
 import type { HostedAgent } from "../../shared/config/deployment.ts";
 import { fields } from "../../shared/config/host-agent.ts";
@@ -10,6 +9,7 @@ import {
   canonicalPolicy,
   foreignField,
 } from "../../shared/config/legacy-policy.ts";
+import { readIfThere } from "../../shared/config/named-files.ts";
 import { type AgentPolicy, agentPolicy } from "../../shared/config/policy.ts";
 import { readYaml } from "../../shared/config/yaml-source.ts";
 import { isPolicyField, POLICY_FIELDS, type PolicyField } from "../../shared/policy/changes.ts";

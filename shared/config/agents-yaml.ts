@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
 import { unfitDefault } from "./choosing.ts";
 import { type AgentFunction, type CloudConfig, cloudConfig, MAX_OWN_FUNCTIONS } from "./cloud.ts";
 import { commandConfig } from "./command.ts";
-import { below, ConfigError, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
+import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import {
   commandRuntime,
   type DeploymentConfig,
@@ -17,11 +16,12 @@ import {
 import { emptyRemotes, frontAgents, type Hostable, REMOTE } from "./front-agents.ts";
 import { fields, hostAgent } from "./host-agent.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
+import { type ReadFile, readAuthority, readIfThere } from "./named-files.ts";
 import { nearest } from "./nearest.ts";
 import { agentPolicy } from "./policy.ts";
 import { closedPlaces } from "./remote-places.ts";
 import { emptyHeaders, legacyRemotes, type RemoteConfig, takenNames } from "./remotes.ts";
-import { readYaml, type YamlSource } from "./yaml-source.ts";
+import { readYaml } from "./yaml-source.ts";
 
 /** The deployment's name when there is no `agents.yaml`; its agents then work for the `sluice` command alone. */
 const UNNAMED = "local";
@@ -70,12 +70,16 @@ export interface OperatorConfig {
 }
 export type AgentFunctions = ReadonlyMap<string, AgentFunction>;
 
-/** What can be read of the agents in a file that is not sound otherwise. */
+/** What can be read in a file that is not sound otherwise, so that all that is wrong is told at once. */
 const readable = z
   .object({
     deployment: deploymentName.catch(UNNAMED),
     defaults: fields.catch({}),
     agents: z.record(z.string(), fields.optional()).catch({}),
+    nats: operatorFile.shape.nats.optional().catch(undefined),
+    remotes: keptSections.remotes.catch(undefined),
+    outbound: keptSections.outbound.catch(undefined),
+    choosing: keptSections.choosing.catch(undefined),
   })
   .catch({ deployment: UNNAMED, defaults: {}, agents: {} });
 
@@ -104,28 +108,29 @@ export function readAgentsYaml(
   const parsed = operatorFile.safeParse(value ?? {});
   const sound = parsed.success ? parsed.data : readable.parse(value ?? {});
   const empty = emptyRemotes(source.value);
-  const known = parsed.success ? (parsed.data.remotes ?? []) : undefined;
+  const unread = new Set(parsed.error?.issues.map(({ path: [section] }) => section));
+  const known = unread.has("remotes") ? undefined : (sound.remotes ?? []);
   const of = frontAgents({ ...sound, empty }, agents, known);
-  const { hosted, functions, legacy, findings } = hostAgents([...agents, ...of.fronts], sound, empty);
+  const all = [...agents, ...of.fronts];
+  const { hosted, functions, legacy, findings } = hostAgents(all, sound, empty);
   findings.push(...of.findings, ...emptyHeaders(source.value));
-  if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
-  const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
-  findings.push(...takenNames(remotes ?? [], namesOf(deployment, hosted)));
-  findings.push(...closedPlaces(remotes ?? [], kept.outbound?.allow ?? []));
-  findings.push(...unfitDefault(kept.choosing ?? {}, hosted));
-  if (findings.length > 0) throw source.error(findings);
-
+  findings.push(...takenNames(known ?? [], namesOf(sound.deployment, hosted)));
+  if (!unread.has("outbound")) findings.push(...closedPlaces(known ?? [], sound.outbound?.allow ?? []));
+  findings.push(...unfitDefault(sound.choosing ?? {}, all));
   const folder = dirname(resolve(path));
-  const authority = nats.tls?.ca;
+  const authority = readAuthority(sound.nats?.tls?.ca, folder, read);
+  findings.push(...authority.findings);
+  if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
+  if (findings.length > 0) throw source.error(findings);
+  const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
+
   return {
     deployment: {
       deployment,
       nats: {
         servers: nats.servers,
         credentials: absolute(nats.credentials, folder),
-        ...(authority !== undefined && {
-          ca: readAuthority(resolve(folder, authority.slice("file:".length)), read, source),
-        }),
+        ...(authority.ca !== undefined && { ca: authority.ca }),
       },
       agents: hosted,
       ...(remotes !== undefined && { remotes: remotes.map((of) => withAbsolute(of, folder)) }),
@@ -237,49 +242,6 @@ function explained(findings: readonly Finding[]): Finding[] {
       ? { ...of, message: `${UNKNOWN}; expected one of ${known}` }
       : of,
   );
-}
-
-/** Reads a file, or gives `undefined` if there is none. */
-export type ReadFile = (path: string) => string | undefined;
-
-/**
- * The file's text; `undefined` if there is no such file.
- *
- * @throws ConfigError when there is something that cannot be read, such as a folder
- */
-export function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
-    if (error.code === "ENOENT") return undefined;
-    // Node names no file where a folder is read (EISDIR).
-    throw new ConfigError(`${path}: expected a file that can be read: ${error.message}`, { cause: error });
-  }
-}
-
-function readAuthority(path: string, read: ReadFile, source: YamlSource): string {
-  const field = ["nats", "tls", "ca"];
-  const text = readNamed(path, read, source, field);
-  if (text === undefined) throw source.error([{ path: field, message: `expected a file, ${path} is none` }]);
-  if (!text.includes("-----BEGIN CERTIFICATE-----"))
-    throw source.error([{ path: field, message: `expected certificates as PEM text in ${path}` }]);
-  return text;
-}
-
-/** What cannot be read is told by the field that names it. */
-function readNamed(
-  path: string,
-  read: ReadFile,
-  source: YamlSource,
-  field: readonly string[],
-): string | undefined {
-  try {
-    return read(path);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw source.error([{ path: field, message: error.message }]);
-  }
 }
 
 /** The functions run elsewhere: a path that they are given must not depend on where. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { MAX_COOLDOWN_SEC } from "../policy/choosing/cooldown.ts";
 import type { Finding } from "./config-error.ts";
-import type { HostedAgent } from "./deployment.ts";
 import { SLUG } from "./forms.ts";
+import type { Hostable } from "./front-agents.ts";
 
 /** The section `choosing` of the operator's file: who gets what agents hand on (docs/choosing.md). */
 
@@ -34,15 +34,15 @@ export type ChoosingConfig = z.infer<typeof choosingConfig>;
 /** What is wrong with the default: it must be there, and take what nobody else does. */
 export function unfitDefault(
   { default: id }: Partial<ChoosingConfig>,
-  hosted: readonly Pick<HostedAgent, "id" | "skills">[],
+  agents: readonly Pick<Hostable, "id" | "skills">[],
 ): Finding[] {
   if (id === undefined) return [];
-  const agent = hosted.find((of) => of.id === id);
+  const agent = agents.find((of) => of.id === id);
   const path = ["choosing", "default"];
   if (agent === undefined) {
-    const known = hosted.map((of) => of.id).join(", ");
+    const known = agents.map((of) => of.id).join(", ");
     return [{ path, message: `expected the id of one of the agents: ${known || "there is none"}` }];
   }
-  const general = agent.skills.some(({ slug: of }) => of === "task" || of === "general_task");
+  const general = Object.keys(agent.skills).some((of) => of === "task" || of === "general_task");
   return general ? [] : [{ path, message: `expected an agent with the skill task, which ${id} has not` }];
 }

@@ -47,10 +47,10 @@ export function frontAgents(
     if (name === undefined) return [];
     const remote = remotes?.find((of) => of.name === name);
     const problem = problemOf({ id, name, remote }, agents, remotes);
-    if (problem !== undefined) {
+    if (problem !== undefined)
       findings.push({ path: ["agents", id, ...problem.path], message: problem.message });
-      return [];
-    }
+    // What else its entry says is looked at all the same; that of an agent with a file is anyway.
+    if (isOfFile(id)) return [];
     const { skills, notes: leftOut } = skillsOfFile(remote ?? { name: String(name), skills: [] });
     const place = remotes === undefined || remote === undefined ? 0 : remotes.indexOf(remote);
     notes.push(...leftOut.map((message) => ({ path: ["remotes", place, "skills"], message })));

@@ -115,3 +115,37 @@ test("of an agent that has a file an empty remote means none, as what is empty e
   const { agents } = read("deployment: acme\nagents:\n  support: { remote: }\n");
   assert.equal(agents.find(({ id }) => id === "support")?.remote, undefined);
 });
+
+test("what else is wrong with the agent, and in the file, is told along with a remote that there is not", () => {
+  const told = complaint(
+    [
+      "deployment: acme",
+      "nats: { tls: { ca: file:no.pem } }",
+      "remotes:",
+      '  - { name: support, url: "https://auditor.example.com:8443/a2a" }',
+      "agents:",
+      "  audit: { remote: auditer, maxConcurrent: many, verbose: true }",
+      "  Plan: { remote: support, maxQueued: 0 }",
+      "choosing: { default: nobody }",
+      "agent: {}",
+    ].join("\n"),
+  );
+  const lines = told.split("\n").map((line) => line.split(": ").slice(0, 2).join(" "));
+  assert.deepEqual(lines.toSorted(), [
+    "agents.yaml:2 nats.tls.ca",
+    "agents.yaml:4 remotes[0].name",
+    "agents.yaml:4 remotes[0].url",
+    "agents.yaml:6 agents.audit.maxConcurrent",
+    "agents.yaml:6 agents.audit.remote",
+    "agents.yaml:6 agents.audit.verbose",
+    "agents.yaml:7 agents.Plan",
+    "agents.yaml:7 agents.Plan.maxQueued",
+    "agents.yaml:8 choosing.default",
+    "agents.yaml:9 agent",
+  ]);
+});
+
+test("whoever is named as the default is not told to be missing where something else of it is wrong", () => {
+  const told = complaint(`${file("remote: auditer")}choosing: { default: audit }\n`);
+  assert.match(told, /^agents\.yaml:7: agents\.audit\.remote: .*$/);
+});
