@@ -60,6 +60,8 @@ export interface Where {
   readonly credentials: string;
   /** Path of a PEM file. */
   readonly ca?: string;
+  /** The command that starts a local host, which would serve it, if that is not the usual one. */
+  readonly start?: string;
 }
 
 /** The files that describe a deployment. */
@@ -103,7 +105,7 @@ export interface Home extends Files {
 export function readHome(folder: string, data?: string, { tolerant = false } = {}): Home {
   const dataDir = data ?? join(folder, ".sluice");
   const { files, ...host } = findHost(join(dataDir, "host.json"));
-  const start = startCommand(dataDir, data !== undefined);
+  const start = startCommand(dataDir);
   if (data !== undefined && host.host === undefined)
     throw new CliError(
       EXIT.unreachable,

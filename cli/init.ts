@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
 import { agentName } from "../shared/agents/define.ts";
@@ -13,6 +13,7 @@ import { agentText, configText } from "./init/templates.ts";
 import { type Written, writeNew } from "./init/write.ts";
 import { type Output, processOutput } from "./output.ts";
 import { shellQuoted } from "./repeat.ts";
+import { CLONE, startOf } from "./start-again.ts";
 import { cleanLine } from "./text.ts";
 
 const DEFAULTS = { deployment: "local", agent: "hello", description: "Greets whoever writes to it." };
@@ -116,18 +117,13 @@ async function asked(key: keyof Answers, out: Output): Promise<string> {
 }
 
 function nextSteps(folder: string, { agent }: Answers, written: readonly Written[]): string[] {
-  const clone = resolve(import.meta.dirname, "..");
-  const isOwn = folder === clone;
-  const at = (name: string) => shellQuoted(`${folder}/${name}`);
-  const where = isOwn
-    ? ""
-    : ` -- --config ${at("agents.yaml")} --agents-dir ${at("agents")} --data ${at(".sluice")}`;
+  const host = folder === CLONE ? "" : ` --data-folder ${shellQuoted(join(folder, ".sluice"))}`;
   const kept = written.some(({ path, isNew }) => path === "agents.yaml" && !isNew);
   return [
     "",
-    ...(process.cwd() === clone ? [] : [`in the clone (${clone}):`]),
-    `npm start${where}`,
-    `./sluice ask ${agent} "Hello"${isOwn ? "" : ` --data-folder ${at(".sluice")}`}`,
+    ...(process.cwd() === CLONE ? [] : [`in the clone (${CLONE}):`]),
+    startOf(folder),
+    `./sluice ask ${agent} "Hello"${host}`,
     ...(kept ? ["", whoMayAsk("agents.yaml", readFileSync(`${folder}/agents.yaml`, "utf8"), agent)] : []),
   ];
 }

@@ -58,6 +58,7 @@ export function knownNats(options: NatsOptions, env: NodeJS.ProcessEnv, home: Ho
   const { creds, ca } = options;
   return {
     ...place,
+    ...(isUsual && home.start !== undefined && { start: home.start }),
     ...(creds !== undefined && { credentials: `file:${creds}` }),
     ...(ca !== undefined && { ca }),
   };
@@ -104,19 +105,19 @@ export function permissionAdvice({ subject }: Pick<Refusal, "subject">): string 
 }
 
 /** Why there is no connection, and what to do about it. */
-export function natsTrouble({ servers }: Where, error: NatsError): { says: string; todo: string } {
+export function natsTrouble({ servers, start }: Where, error: NatsError): { says: string; todo: string } {
   const at = servers.join(", ");
-  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at) };
+  return { says: `cannot reach NATS at ${at}: ${why(error)}`, todo: adviceOn(error, at, start) };
 }
 
-function adviceOn(error: NatsError, at: string): string {
+function adviceOn(error: NatsError, at: string, start = USUAL_START): string {
   if (error.code === "nats_refused") return "check --creds";
   // OpenSSL's and Node's words for a certificate that is not trusted, has expired, or is another server's.
   if (/certificate|altnames/i.test(why(error)))
     return "--ca (nats.tls.ca of agents.yaml) names the PEM file of the authority that signed the server's";
   // A server that somebody has named is another's business than `npm start`'s.
   return at === USUAL_SERVER
-    ? `start Sluice with \`${USUAL_START}\`, or name a server with --nats`
+    ? `start Sluice with \`${start}\`, or name a server with --nats`
     : "see that a server runs there, or name another one with --nats (nats.servers of agents.yaml)";
 }
 

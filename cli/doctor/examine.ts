@@ -43,7 +43,7 @@ export async function examineAll(
       deployment: home.deployment,
       runtimes: agents.runtimes,
       timing: timing(place?.local?.timeScale),
-      bridge: bridgeAdvice(place),
+      bridge: bridgeAdvice(place, home.start),
     }),
     Promise.all(
       place === undefined ? [] : [checkPlace(place, home), checkPauses(place, home, agents.runtimes)],

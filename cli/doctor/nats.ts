@@ -77,7 +77,7 @@ async function checkJetStream(nc: NatsConnection, expected: NatsExpected): Promi
   const todo = "see that its user may publish on $JS.API.> (docs/wire.md §13)";
   const [clock, streams, durables] = await Promise.all([
     clockFindings(nc),
-    examine("streams", todo, () => checkStreams(jsm)),
+    examine("streams", todo, () => checkStreams(jsm, expected.bridge)),
     examine("durables", todo, () => checkDurables(jsm, expected, sleep)),
   ]);
   return [account.finding, ...clock, ...streams, ...durables];

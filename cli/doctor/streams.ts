@@ -7,6 +7,7 @@ import {
 } from "@nats-io/jetstream";
 import { STREAMS } from "../../shared/nats/streams.ts";
 import { countText } from "../text.ts";
+import type { BridgeAdvice } from "./bridge.ts";
 import { driftOf, unlessMissing } from "./drift.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 
@@ -20,23 +21,22 @@ const UNLIMITED: Partial<StreamConfig> = {
 };
 
 /** Whether the streams are as documented. What an operator has set otherwise is told, and never changed. */
-export async function checkStreams(jsm: JetStreamManager): Promise<Finding[]> {
-  return Promise.all(STREAMS.map((spec) => checkStream(jsm, { ...UNLIMITED, ...spec })));
+export async function checkStreams(
+  jsm: JetStreamManager,
+  bridge: Pick<BridgeAdvice, "begin">,
+): Promise<Finding[]> {
+  return Promise.all(STREAMS.map((spec) => checkStream(jsm, { ...UNLIMITED, ...spec }, bridge)));
 }
 
 async function checkStream(
   jsm: JetStreamManager,
   wanted: Partial<StreamConfig> & { readonly name: string },
+  { begin }: Pick<BridgeAdvice, "begin">,
 ): Promise<Finding> {
   const { name, ...settings } = wanted;
   const part = `stream ${name}`;
   const info = await unlessMissing(jsm.streams.info(name), JetStreamApiCodes.StreamNotFound);
-  if (info === undefined)
-    return wrong(
-      part,
-      "does not exist",
-      "start the bridge (`npm start`, or deploy): it creates what is missing",
-    );
+  if (info === undefined) return wrong(part, "does not exist", `${begin}: it creates what is missing`);
   const { config, state } = info;
   const lacking = (settings.subjects ?? []).filter((subject) => !config.subjects.includes(subject));
   if (lacking.length > 0)

@@ -212,7 +212,10 @@ test("all is well, then NATS is not there, then no host is", async () => {
   mkdirSync(join(elsewhere, ".sluice"));
   const none = await run(["doctor", "--nats", nats.url], { cwd: elsewhere });
   assert.equal(none.code, 1);
-  assert.match(none.stdout, /^wrong {4}stack: no local host runs in this folder.*\n {9}→ npm start$/m);
+  assert.match(
+    none.stdout,
+    /^wrong {4}stack: no local host runs in this folder.*\n {9}→ cd .* && npm start -- --data .*\/\.sluice$/m,
+  );
   assert.match(none.stdout, /^ok {7}stream A2A_TASKS/m);
   rmSync(elsewhere, { recursive: true });
   assert.equal((await run(["doctor", "x"], { cwd })).code, 2);
@@ -358,9 +361,15 @@ describe("NATS", () => {
   });
 
   test("what to do depends on where the server, and the bridge, should be", () => {
-    const todo = (server: string) =>
-      natsTrouble({ servers: [server], credentials: "none" }, new NatsError("nats_unreachable", "no")).todo;
+    const todo = (server: string, start?: string) => {
+      const where = { servers: [server], credentials: "none", ...(start !== undefined && { start }) };
+      return natsTrouble(where, new NatsError("nats_unreachable", "no")).todo;
+    };
     assert.match(todo("nats://127.0.0.1:4222"), /^start Sluice with `npm start`, or name/);
+    assert.match(
+      todo("nats://127.0.0.1:4222", "npm start -- --data x"),
+      /^start Sluice with `.* x`, or name/,
+    );
     assert.match(todo("nats://acme.example:4222"), /^see that a server runs there/);
     const here = bridgeAdvice(local);
     assert.match(here.renew, /restart of `npm start`/);
@@ -369,6 +378,9 @@ describe("NATS", () => {
     assert.match(there.renew, /deploy again/);
     assert.match(there.look, /log group/);
     assert.match(bridgeAdvice(undefined).look, /npm start/);
+    const elsewhere = bridgeAdvice(undefined, "npm start -- --data x");
+    for (const advice of [elsewhere.begin, elsewhere.renew, elsewhere.look])
+      assert.match(advice, /^start the bridge \(`npm start -- --data x`/);
   });
 
   test("an old server, and clocks that differ", () => {

@@ -8,6 +8,7 @@ import { findHome, readFolder, readHome } from "../../cli/home.ts";
 import { findNats, knownNats } from "../../cli/nats.ts";
 import { count, MAX_TIMEOUT_SEC, seconds, stack } from "../../cli/options.ts";
 import { keysOf, meant } from "../../cli/resolve.ts";
+import { CLONE, startCommand } from "../../cli/start-again.ts";
 import { ownTarget } from "../../cli/target.ts";
 import { taskIdOf } from "../../shared/wire/index.ts";
 
@@ -26,7 +27,9 @@ test("a folder without agents.yaml is the deployment local with the agents that 
   const home = readHome(folder(t, { "agents/echo.ts": "", "agents/digest.ts": "", "agents/notes.md": "" }));
   assert.equal(home.deployment, "local");
   assert.deepEqual(home.agents, ["digest", "echo"]);
-  assert.deepEqual(findNats({}, {}, home), { servers: ["nats://127.0.0.1:4222"], credentials: "none" });
+  const { start, ...usual } = findNats({}, {}, home);
+  assert.equal(start, home.start);
+  assert.deepEqual(usual, { servers: ["nats://127.0.0.1:4222"], credentials: "none" });
 });
 
 test("NATS: --nats, then NATS_URL, then the running host, then agents.yaml", (t) => {
@@ -76,9 +79,13 @@ test("a host whose data lies elsewhere is found by its folder, and must run", (t
   });
 });
 
-test("advice to start the host is the command by which it was last started there", (t) => {
-  const none = folder(t, { "agents.yaml": "deployment: acme" });
-  assert.equal(readHome(none).start, undefined);
+test("advice to start the host is the command by which it was last started there, or that starts what is there", (t) => {
+  assert.equal(startCommand(join(CLONE, ".sluice")), readHome(CLONE).start ?? "npm start");
+  const none = folder(t, { "agents.yaml": "deployment: acme", "agents/echo.ts": "" });
+  const files = `--config ${none}/agents.yaml --agents-dir ${none}/agents`;
+  assert.equal(readHome(none).start, `npm start -- ${files} --data ${none}/.sluice`);
+  const noHost = { message: new RegExp(`with \`npm start -- ${files} --data ${none}/\\.sluice\`$`) };
+  assert.throws(() => readHome(CLONE, join(none, ".sluice")), noHost);
   const start = JSON.stringify({ arguments: ["--nats-port", "4333", "--config", "my agents.yaml"] });
   const here = folder(t, { "agents.yaml": "deployment: acme", ".sluice/start.json": start });
   const again = "npm start -- --nats-port 4333 --config 'my agents.yaml'";
@@ -87,7 +94,7 @@ test("advice to start the host is the command by which it was last started there
   assert.throws(() => findNats({}, {}, home), { message: new RegExp(`with \`${again}\`, or .*--nats$`) });
   assert.throws(() => readHome(none, join(here, ".sluice")), { message: new RegExp(`with \`${again}\`$`) });
   const broken = folder(t, { ".sluice/start.json": '{"arguments":[1]}' });
-  assert.equal(readHome(broken).start, undefined);
+  assert.equal(readHome(broken).start, `npm start -- --data ${broken}/.sluice`);
   assert.throws(() => readHome(none, "/none here"), { message: /with `npm start -- --data '\/none here'`$/ });
 });
 

@@ -38,6 +38,12 @@ test("what it writes is a deployment whose agent takes its first task", async (t
     stdout,
     /^written {2}agents\/greeter\.ts\nwritten {2}agents\.yaml\n\nin the clone \(\/.*\):\nnpm start -- --config /,
   );
+  // Whoever has not started it yet is told the same: another start would be of another deployment.
+  const start = /^npm start .*$/m.exec(stdout)?.[0] ?? assert.fail(stdout);
+  const doctor = await run(["doctor", "--nats", "nats://127.0.0.1:1"], { cwd: folder });
+  assert.ok(doctor.stdout.includes(`start Sluice with \`cd ${ROOT} && ${start}\`, or`), doctor.stdout);
+  assert.ok(doctor.stdout.includes(`→ cd ${ROOT} && ${start}\n`), doctor.stdout);
+
   const { deployment } = readAgentsYaml(
     join(folder, "agents.yaml"),
     await loadAgents(join(folder, "agents")),

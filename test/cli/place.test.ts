@@ -45,7 +45,10 @@ test("where a host was started and does not run doctor does not look at who is a
   const { code, stdout } = await run(["doctor"], { cwd });
   rmSync(cwd, { recursive: true });
   assert.equal(code, 1);
-  assert.match(stdout, /^wrong +stack: no local host runs in this folder: .*`npm start -- --verbose`/m);
+  assert.match(
+    stdout,
+    /^wrong +stack: no local host runs in this folder: .*`cd .* && npm start -- --verbose`/m,
+  );
   assert.match(stdout, /^warning +NATS: not looked at: no local host runs in this folder, and at nats:/m);
   assert.doesNotMatch(stdout, /reached|durable/);
 });

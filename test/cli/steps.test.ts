@@ -354,7 +354,7 @@ test("a task that nobody knows, a wrong command line, and a host that is not the
   assert.equal(none.code, 3);
   assert.match(
     none.stderr,
-    /no local host runs in this folder: start Sluice with `npm start`, or .* --stack/,
+    /no local host runs in this folder: start Sluice with `cd .* && npm start -- --data .*`, or .* --stack/,
   );
   const gone = { pid: process.pid, nats: "nats://127.0.0.1:1", table: "t", bucket: "b" };
   const closed = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:1" };

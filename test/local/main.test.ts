@@ -96,7 +96,7 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   assert.equal(await run.ended(), 0);
   assert.deepEqual(processes.filter(isAlive), []);
   // How it was started is known when it runs no more.
-  assert.equal(startCommand(USED, true), `npm start -- --data ${USED} --nats-port 0`);
+  assert.equal(startCommand(USED), `npm start -- --data ${USED} --nats-port 0`);
 });
 
 /** An agent that takes its time to be loaded, whom nobody may ask. */
