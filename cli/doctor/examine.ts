@@ -7,7 +7,7 @@ import { type Resource, resourcesOf } from "../deployed.ts";
 import { type Home, USUAL_SERVER, type Where } from "../home.ts";
 import type { Place } from "../place.ts";
 import { USUAL_START } from "../start-again.ts";
-import { checkAlarms } from "./alarms.ts";
+import { checkAlarms, checkStackAlarms } from "./alarms.ts";
 import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
@@ -118,6 +118,7 @@ async function checkDeployed(name: string, place: Place): Promise<readonly Findi
     checkFunctions(resources),
     checkSchedules(resources),
     checkService(resources),
+    checkStackAlarms(resources),
     checkReaders(place, resources),
   ]);
   return [...trouble, ...found.flat()];

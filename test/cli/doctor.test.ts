@@ -14,7 +14,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection, nanos } from "@nats-io/transport-node";
 import * as z from "zod";
-import { checkAlarms } from "../../cli/doctor/alarms.ts";
+import { checkAlarms, checkStackAlarms } from "../../cli/doctor/alarms.ts";
 import { bridgeAdvice } from "../../cli/doctor/bridge.ts";
 import { checkBucket } from "../../cli/doctor/bucket.ts";
 import { clockFinding } from "../../cli/doctor/clock.ts";
@@ -534,7 +534,6 @@ describe("the parts", () => {
     const of = (...alarms: object[]) => JSON.stringify({ alarms });
 
     assert.deepEqual(await look(), [], "a host that keeps none");
-    assert.deepEqual(await checkAlarms({}), [], "a stack in AWS");
     const calm = [alarm("no-results", "OK"), alarm("queue-age", "INSUFFICIENT_DATA")];
     assert.deepEqual(await look(of(...calm)), [
       { level: "ok", part: "alarms", says: "none of 2 is in ALARM" },
@@ -564,6 +563,7 @@ describe("a deployed stack", () => {
     ["Schedulesbridge", "AWS::Events::Rule", "acme-rule"],
     ["bridgeCluster", "AWS::ECS::Cluster", "acme-cluster"],
     ["bridgeService", "AWS::ECS::Service", "arn:aws:ecs:us-east-1:0:service/acme-cluster/acme-bridge"],
+    ["bridgeAlarm", "AWS::CloudWatch::Alarm", "acme-bridge-silent"],
     ["bridgeTask", "AWS::ECS::TaskDefinition", "arn:aws:ecs:us-east-1:0:task-definition/acme:1"],
   ];
   const resources = RESOURCES.map(([id, type, name]) => ({ id, type, name }));
@@ -576,6 +576,13 @@ describe("a deployed stack", () => {
     status: "ACTIVE",
     desiredCount: 1,
     runningCount: 1,
+  };
+  const ALARM = {
+    StateValue: "OK",
+    StateTransitionedTimestamp: Date.parse("2026-08-01T12:00:00Z") / 1_000,
+    AlarmDescription: "It is old. Runbook: docs/runbooks/queue-age.md",
+    ActionsEnabled: true,
+    AlarmActions: ["arn:aws:sns:us-east-1:0:acme"],
   };
   const services = (more: object) => ({ services: [{ ...SERVICE, ...more }] });
   const rule = (status: string) =>
@@ -598,6 +605,7 @@ describe("a deployed stack", () => {
     played.s3.lifecycle = rule("Enabled");
     played.functions["acme-bridge"] = FUNCTION;
     played.mappings["uuid-1"] = MAPPING;
+    played.alarms["acme-bridge-silent"] = { ...ALARM, AlarmName: "acme-bridge-silent" };
     played.rules["acme-rule"] = { Name: "acme-rule", State: "ENABLED", ScheduleExpression: "rate(1 minute)" };
     const enabled = { TimeToLiveStatus: "ENABLED", AttributeName: "expiresAt" };
     played.dynamodb.DescribeTimeToLive = { TimeToLiveDescription: enabled };
@@ -633,6 +641,7 @@ describe("a deployed stack", () => {
       "mapping admitSource",
       "schedule Schedulesbridge",
       "bridge service",
+      "alarms",
       "roles and the secret",
       "bucket's encryption",
       "bucket's public access",
@@ -712,6 +721,43 @@ describe("a deployed stack", () => {
     played.refused.add("DescribeRule");
     assertFound(await checkSchedules(resources), /^wrong schedule .*: cannot be asked: you are not allowed/);
     played.refused.clear();
+  });
+
+  test("alarms that have risen, with their runbooks, that tell nobody, or are gone", async () => {
+    const { alarms, refused } = aws.played;
+    const names = Array.from({ length: 101 }, (_, at) => `acme-queue-age-${at}`);
+    const look = () =>
+      checkStackAlarms(names.map((name) => ({ id: name, type: "AWS::CloudWatch::Alarm", name })));
+    for (const AlarmName of names) alarms[AlarmName] = { ...ALARM, AlarmName };
+    assert.deepEqual(await checkStackAlarms(resources.slice(0, 2)), []);
+    assert.deepEqual((await look()).map(textOf), ["ok alarms: none of 101 is in ALARM"]);
+
+    const [first = "", second = "", third = ""] = names;
+    const last = names.at(-1) ?? "";
+    alarms[last] = { ...ALARM, AlarmName: last, StateValue: "ALARM" };
+    alarms[first] = { ...ALARM, AlarmName: first, StateValue: "INSUFFICIENT_DATA", ActionsEnabled: false };
+    alarms[second] = { ...ALARM, AlarmName: second, ActionsEnabled: false, AlarmActions: [] };
+    delete alarms[third];
+    const found = await look();
+    assertFound(
+      found,
+      /^warning alarm acme-queue-age-100: in ALARM since 2026-08-0\d \d\d:\d\d:\d\d: It is old\.$/,
+      /^warning alarms: nobody is told of 1, whose actions are disabled: acme-queue-age-0$/,
+      /^warning alarms: nobody is told of 1, whose actions are none: acme-queue-age-1$/,
+      /^warning alarm acme-queue-age-2: does not exist any more$/,
+    );
+    assert.deepEqual(
+      found.map(({ todo }) => todo),
+      [
+        "see docs/runbooks/queue-age.md",
+        "aws cloudwatch enable-alarm-actions --alarm-names acme-queue-age-0",
+        "deploy the stack again",
+        "deploy the stack again",
+      ],
+    );
+    refused.add("DescribeAlarms");
+    assertFound(await look(), /^wrong alarms: cannot be asked: you are not allowed/);
+    refused.clear();
   });
 
   test("a bridge service that is gone, is to run nothing, does not run, or could not be deployed", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Command } from "commander";
@@ -37,4 +37,18 @@ test("each option of a verb is on the page, and no other", () => {
       known.has(option) || option === "--help" || OF_THE_HOST.includes(option),
       `there is no ${option}`,
     );
+});
+
+test("each permission that doctor asks for in AWS is on the page", () => {
+  const folder = join(DOCS, "../cli/doctor");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((of) => of.endsWith(".ts"));
+  const asked = files.flatMap((file) =>
+    Array.from(
+      readFileSync(join(folder, file), "utf8").matchAll(/"([a-z0-9]+:[A-Z]\w+\*?)"|allow [^"`]*/g),
+      ([text]) => text,
+    ).flatMap((text) => text.match(/\b[a-z0-9]+:[A-Z]\w+\*?/g) ?? []),
+  );
+  assert.ok(asked.includes("cloudwatch:DescribeAlarms"));
+  for (const action of new Set(asked))
+    assert.ok(page.includes(action.endsWith("*") ? `\`${action.slice(0, -1)}` : `\`${action}\``), action);
 });

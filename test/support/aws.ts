@@ -34,6 +34,8 @@ export interface Played {
   readonly rules: Record<string, Answer>;
   /** Answers of DynamoDB by action, in place of the real part's. */
   readonly dynamodb: Record<string, Answer>;
+  /** Alarms as DescribeAlarms tells them, by name. */
+  readonly alarms: Record<string, object>;
   /** Answers of ECS by action. */
   readonly ecs: Record<string, Answer>;
   /** What IAM decides about a role (SimulatePrincipalPolicy), by the role's ARN; `allowed` of others. */
@@ -55,7 +57,7 @@ export interface PlayedAws extends AsyncDisposable {
 }
 
 /**
- * All of AWS at one endpoint. CloudFormation, CloudWatch Logs, ECS, IAM, Lambda, EventBridge, Secrets Manager
+ * All of AWS at one endpoint. CloudFormation, CloudWatch and its Logs, ECS, IAM, Lambda, EventBridge, Secrets Manager
  * and what a bucket is asked about itself answer in the
  * forms of their API references; requests to DynamoDB, SQS and S3 go to a local host's parts.
  */
@@ -68,6 +70,7 @@ export async function playAws(parts: { dynamodb: string; sqs: string }): Promise
     concurrency: {},
     rules: {},
     dynamodb: {},
+    alarms: {},
     ecs: {},
     decisions: {},
     s3: {},
@@ -145,6 +148,9 @@ async function pass(endpoint: string, request: IncomingMessage, body: Buffer): P
 const named = z.looseObject({
   Name: z.string().default(""),
   SecretId: z.string().default(""),
+  AlarmNames: z.array(z.string()).max(100).default([]),
+  MaxRecords: z.int().max(100).default(50),
+  NextToken: z.string().default("0"),
   logGroupName: z.string().default(""),
   filterPattern: z.string().default(""),
   startTime: z.number().default(0),
@@ -156,8 +162,20 @@ function jsonAnswer(played: Played, service: string, action: string, body: Buffe
   if (action === "DescribeRule") return played.rules[input.Name];
   if (action === "DescribeSecret") return played.secrets[input.SecretId];
   if (service.startsWith("AmazonEC2ContainerService")) return played.ecs[action];
+  if (action === "DescribeAlarms") return describeAlarms(played, input);
   if (action === "FilterLogEvents") return filterLogEvents(played, input);
   throw new Error(`nobody plays ${action}`);
+}
+
+/** At most half of what is asked for a page, as the real one may answer too. */
+function describeAlarms(
+  { alarms }: Played,
+  { AlarmNames, MaxRecords, NextToken }: z.infer<typeof named>,
+): Answer {
+  const found = AlarmNames.flatMap((name) => alarms[name] ?? []);
+  const from = Number(NextToken);
+  const to = from + MaxRecords / 2;
+  return { MetricAlarms: found.slice(from, to), ...(to < found.length && { NextToken: String(to) }) };
 }
 
 /** One event a page, and an empty page first, as the real one may answer too. */
