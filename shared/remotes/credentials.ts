@@ -1,11 +1,19 @@
 import { readFile } from "node:fs/promises";
 import type { Environment } from "../config/env.ts";
 import type { RemoteConfig } from "../config/remotes.ts";
+import { SecretError } from "../secrets/secrets.ts";
 import { sparingSecrets } from "../secrets/sparing.ts";
 
 /** Credentials of remote agents cannot be had. The message names agent and place, and nothing of what is there. */
 export class RemoteCredentialsError extends Error {
   override readonly name = "RemoteCredentialsError";
+  /** Whether they may be had at the next attempt without anybody's doing. */
+  readonly passing: boolean;
+
+  constructor(message: string, { passing = false }: { readonly passing?: boolean } = {}) {
+    super(message);
+    this.passing = passing;
+  }
 }
 
 /** Where credentials are read from. */
@@ -63,8 +71,11 @@ export async function readRemoteCredentials(
       auth === undefined ? [] : [readOne(name, textAt(auth.credentials, sources, fresh), auth.credentials)],
     ),
   );
-  const missing = read.flatMap((of) => ("problem" in of ? [of.problem] : []));
-  if (missing.length > 0) throw new RemoteCredentialsError(missing.join("; "));
+  const missing = read.flatMap((of) => ("problem" in of ? [of] : []));
+  if (missing.length > 0)
+    throw new RemoteCredentialsError(missing.map(({ problem }) => problem).join("; "), {
+      passing: missing.every(({ passing }) => passing),
+    });
   return new Map(read.flatMap((of) => ("text" in of ? [[of.name, of.text] as const] : [])));
 }
 
@@ -72,14 +83,21 @@ async function readOne(
   name: string,
   reading: Promise<string | undefined>,
   credentials: string,
-): Promise<{ readonly name: string; readonly text: string } | { readonly problem: string }> {
-  const problem = (what: string) => ({ problem: `credentials of the remote agent ${name}: ${what}` });
+): Promise<
+  { readonly name: string; readonly text: string } | { readonly problem: string; readonly passing: boolean }
+> {
+  const problem = (what: string, passing = false) => ({
+    problem: `credentials of the remote agent ${name}: ${what}`,
+    passing,
+  });
   try {
     const text = (await reading)?.trim();
     return text ? { name, text } : problem(`${credentials} is ${text === undefined ? "not there" : "empty"}`);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return problem(`${credentials} cannot be read: ${reason}`);
+    // Secrets Manager has not said that there is none, or that we may not have it.
+    const passing = error instanceof SecretError && error.code === "secret_unreachable";
+    return problem(`${credentials} cannot be read: ${reason}`, passing);
   }
 }
 

@@ -10,6 +10,7 @@ import {
   RemoteCredentialsError,
   readRemoteCredentials,
 } from "../../shared/remotes/credentials.ts";
+import { startSecretsManager } from "../support/secrets-manager.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-credentials-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -73,4 +74,27 @@ test("what is missing or empty is an error that names each, and quotes none", as
     assert.doesNotMatch(error.message, /agent f|of the secret/);
     return true;
   });
+});
+
+test("a secret that cannot be asked for may be there the next time; one that is not, or not for us, is not", async (t) => {
+  const manager = await startSecretsManager();
+  t.after(() => manager.stop());
+  const passing = async (...names: string[]) => {
+    const remotes = names.map((name) => remote(name, `secret:${name}`));
+    try {
+      await readRemoteCredentials(remotes, credentialSources({}));
+    } catch (error) {
+      if (error instanceof RemoteCredentialsError) return error.passing;
+    }
+    return assert.fail("they are read");
+  };
+  manager.secrets.set("failing", { error: "InternalServiceError" });
+  manager.secrets.set("throttled", { error: "ThrottlingException" });
+  manager.secrets.set("denied", { error: "AccessDeniedException" });
+  manager.secrets.set("empty", { text: " " });
+  for (const name of ["none", "denied", "empty"]) assert.equal(await passing(name), false, name);
+  for (const name of ["failing", "throttled"]) assert.equal(await passing(name), true, name);
+  assert.equal(await passing("failing", "denied"), false);
+  await manager.stop();
+  assert.equal(await passing("away"), true);
 });

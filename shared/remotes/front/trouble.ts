@@ -57,7 +57,12 @@ export function troubleOf(
     };
   }
   if (begun || !(error instanceof Error)) throw error;
-  // Who we are there cannot be told: an operator must act.
-  const again = !(error instanceof RemoteCredentialsError || error instanceof RequestCredentialError);
+  const again = !isForOperator(error);
   return { reason: error.message, code: again ? "not_begun" : "no_credentials", again, unsure };
+}
+
+/** Whether who we are there cannot be told until an operator acts. */
+function isForOperator(error: Error): boolean {
+  if (error instanceof RemoteCredentialsError) return !error.passing;
+  return error instanceof RequestCredentialError;
 }

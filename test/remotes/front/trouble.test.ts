@@ -8,7 +8,8 @@ import { troubleOf } from "../../../shared/remotes/front/trouble.ts";
 const aws = Object.assign(new Error("no credentials"), { name: "CredentialsProviderError" });
 
 test("only missing credentials of the remote agent are for an operator; whatever else keeps us from it is tried again", () => {
-  const codes = [new RemoteCredentialsError("none"), new RequestCredentialError("empty"), aws].map(
+  const away = new RemoteCredentialsError("away", { passing: true });
+  const codes = [new RemoteCredentialsError("none"), new RequestCredentialError("empty"), away, aws].map(
     (error) => {
       const { code, again } = troubleOf(error, { begun: false, now: 0 });
       return [code, again];
@@ -17,6 +18,7 @@ test("only missing credentials of the remote agent are for an operator; whatever
   assert.deepEqual(codes, [
     ["no_credentials", false],
     ["no_credentials", false],
+    ["not_begun", true],
     ["not_begun", true],
   ]);
 });
