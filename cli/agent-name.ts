@@ -27,7 +27,7 @@ export function stackAgent(
   const prefix = `${deployment}-`;
   const id = name.startsWith(prefix) && !home.agents.includes(name) ? name.slice(prefix.length) : name;
   const runtime = `${prefix}${id}`;
-  if (!agentId.safeParse(runtime).success)
+  if (!agentId().safeParse(runtime).success)
     throw new CliError(
       EXIT.usage,
       `agent ${JSON.stringify(cleanLine(name))}: expected an agent's short id, or its runtime id ${prefix}…`,

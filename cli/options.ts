@@ -52,13 +52,13 @@ export function hops(text: string): number {
 
 /** A runtime id. */
 export function runtime(text: string): string {
-  if (agentId.safeParse(text).success) return text;
+  if (agentId().safeParse(text).success) return text;
   throw new InvalidArgumentError("Expected a runtime id: 1 to 64 of A-Z, a-z, 0-9, _ and -.");
 }
 
 /** A task's id, or the key of one that was rejected: what stands in the subjects of its events. */
 export function taskKey(text: string): string {
-  if (messageId.safeParse(text).success) return text;
+  if (messageId().safeParse(text).success) return text;
   throw new InvalidArgumentError("Expected a task's id: 1 to 128 of A-Z, a-z, 0-9, _ and -.");
 }
 

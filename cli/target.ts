@@ -44,7 +44,7 @@ export async function findTarget(
 }
 
 function runtimeNamed(runtime: string, channelRef: string): Target {
-  if (!agentId.safeParse(runtime).success)
+  if (!agentId().safeParse(runtime).success)
     throw new CliError(
       EXIT.usage,
       `agent ${JSON.stringify(cleanLine(runtime))}: expected 1 to 64 of A-Z, a-z, 0-9, _ and -; see ./sluice agents`,
@@ -59,7 +59,7 @@ async function byRuntime(
   home: Pick<Home, "deployment">,
   name: string,
 ): Promise<Target | undefined> {
-  if (!agentId.safeParse(name).success) return undefined;
+  if (!agentId().safeParse(name).success) return undefined;
   const card = await findCard(nc, name);
   if (card?.channelRef !== undefined) return { runtime: name, channelRef: card.channelRef };
   const short = { runtime: `${home.deployment}-${name}`, channelRef: name };

@@ -33,5 +33,19 @@ export function whenUsed<T extends object>(build: () => T): () => T {
   return () => give();
 }
 
+/**
+ * A member of which another value is taken when it is missing or not as expected. Of zod's own `catch` a bundle would carry
+ * all of zod's helpers, of which functions use few.
+ */
+export function orElse<T, E>(schema: z.ZodMiniType<T>, other: E) {
+  return z.pipe(
+    z.optional(z.unknown()),
+    z.transform((value): T | E => {
+      const parsed = z.safeParse(schema, value);
+      return parsed.success ? parsed.data : other;
+    }),
+  );
+}
+
 /** What a schema gives that is built when it is used. */
 export type Used<T extends () => z.ZodMiniType> = z.infer<ReturnType<T>>;

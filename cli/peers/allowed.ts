@@ -30,7 +30,7 @@ export interface Party {
 export function inbound({ id: agent, policy }: Ruled, peer: Party): Allowed {
   const { enabled, acceptFromRuntimes, acceptSkills } = policy;
   const no = (why: string): Allowed => ({ agent, allowed: false, why });
-  if (!agentId.safeParse(peer.id).success) return no("its id is none that a sender can have");
+  if (!agentId().safeParse(peer.id).success) return no("its id is none that a sender can have");
   if (!enabled) return no("it takes no tasks: enabled is false");
   const named = acceptFromRuntimes.includes(peer.id);
   if (!named && !acceptFromRuntimes.includes("*"))

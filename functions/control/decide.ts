@@ -117,14 +117,16 @@ function input(question: Waiting, { a2a }: Control, next: number): Decision {
   };
 }
 
-const approvalReply = z.object({
-  approve: z.boolean(),
-  denyReason: z.catch(z.optional(z.string()), undefined),
-});
+const approvalReply = z.whenUsed(() =>
+  z.object({
+    approve: z.boolean(),
+    denyReason: z.orElse(z.string(), undefined),
+  }),
+);
 
 /** A denial has no event of its own: the result that it leads to takes the next revision. */
 function approval(question: Waiting, { a2a, reason }: Control, next: number): Decision {
-  const given = approvalReply.safeParse(a2a).data;
+  const given = approvalReply().safeParse(a2a).data;
   if (given === undefined) return askAgain(question, "expected approve to be true or false", next);
   const { approve } = given;
   const why = given.denyReason?.trim() || reason?.trim();

@@ -30,7 +30,7 @@ const list = <T>(schema: z.ZodMiniType<T>) =>
 
 const record = z.whenUsed(() => {
   const text = z.pipe(
-    optionalText,
+    optionalText(),
     z.transform((of) => of ?? ""),
   );
   const filled = z.string().check(z.refine((of) => of.trim() !== "", "expected a text that is not blank"));
@@ -47,10 +47,10 @@ const record = z.whenUsed(() => {
     ),
   );
   return z.object({
-    agentId: optionalText,
+    agentId: optionalText(),
     instanceId: text,
     card: z.object({
-      name: optionalText,
+      name: optionalText(),
       description: text,
       version: filled,
       supportedInterfaces: z
@@ -73,7 +73,7 @@ const record = z.whenUsed(() => {
     }),
     extendedCard: optional(
       z.object({
-        ...Object.fromEntries(EXTENDED_TEXTS.map((name) => [name, optionalText])),
+        ...Object.fromEntries(EXTENDED_TEXTS.map((name) => [name, optionalText()])),
         channel_ref: z.pipe(text, z.string().check(z.regex(CHANNEL_REF, "expected a slug"))),
         result_visibility_support: optional(z.array(z.string())),
       }),
@@ -103,7 +103,7 @@ export function readPeerRecord(key: string, bytes: Uint8Array, at: number): Read
   const agentId = parsed.data.agentId ?? card.name;
   if (agentId !== key) return failed("record.agentId: expected the key under which the record lies");
   if ((card.name ?? agentId) !== agentId) return failed("record.card.name: expected the agentId");
-  if (!validId.safeParse(agentId).success || blankedIn(agentId) !== undefined)
+  if (!validId().safeParse(agentId).success || blankedIn(agentId) !== undefined)
     return failed("record.agentId: expected an id that every peer takes");
   return {
     ok: true,

@@ -23,7 +23,7 @@ const schema = z.whenUsed(() => {
   const modes = z.nullish(z.array(that((of) => MIME.test(of), "a media type")));
   const texts = z.nullish(z.array(z.string("expected a text")));
   return z.looseObject({
-    agentId: that((of) => agentId.safeParse(of).success, "an agent id"),
+    agentId: that((of) => agentId().safeParse(of).success, "an agent id"),
     instanceId: text,
     card: z.looseObject({
       name: z.string("expected a text"),

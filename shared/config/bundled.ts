@@ -1,7 +1,14 @@
 import { BLAST_RADII, HITL_MODES } from "../remotes/hitl/scales.ts";
 import * as z from "../zod.ts";
 import type { DeploymentConfig } from "./deployment.ts";
-import { CREDENTIALS, DEPLOYMENT_NAME, RUNTIME_ID, RUNTIME_OR_ANYONE, SERVER_URL, SLUG } from "./forms.ts";
+import {
+  credentialsCheck,
+  deploymentNameCheck,
+  runtimeIdCheck,
+  runtimeOrAnyoneCheck,
+  serverUrlChecks,
+  slugCheck,
+} from "./forms.ts";
 import {
   headerName,
   headerValue,
@@ -17,34 +24,34 @@ import {
  * judged again.
  */
 
-const text = z.string();
-const texts = z.array(text);
-const int = z.int();
-const flag = z.boolean();
-const slug = text.check(SLUG);
-const runtimeOrAnyone = text.check(RUNTIME_OR_ANYONE);
+const text = z.whenUsed(() => z.string());
+const texts = z.whenUsed(() => z.array(text()));
+const int = z.whenUsed(() => z.int());
+const flag = z.whenUsed(() => z.boolean());
+const slug = z.whenUsed(() => text().check(slugCheck()));
+const runtimeOrAnyone = z.whenUsed(() => text().check(runtimeOrAnyoneCheck()));
 
 /** A policy with all its fields. */
 export const bundledPolicy = z.whenUsed(() =>
   z.strictObject({
-    enabled: flag,
-    acceptFromRuntimes: z.array(runtimeOrAnyone),
-    acceptSkills: z.array(slug),
+    enabled: flag(),
+    acceptFromRuntimes: z.array(runtimeOrAnyone()),
+    acceptSkills: z.array(slug()),
     resultVisibility: z.enum(["any", "proxy", "transparent"]),
-    timeoutSec: z.strictObject({ default: int, max: int }),
-    maxDelegationDepth: int,
-    maxConcurrent: int,
-    maxQueued: int,
-    quotas: z.strictObject({ open: int, openPerPeer: int }),
+    timeoutSec: z.strictObject({ default: int(), max: int() }),
+    maxDelegationDepth: int(),
+    maxConcurrent: int(),
+    maxQueued: int(),
+    quotas: z.strictObject({ open: int(), openPerPeer: int() }),
     statusEverySec: z.number(),
-    eventsPerMin: int,
-    discoverable: flag,
+    eventsPerMin: int(),
+    discoverable: flag(),
     exposeSkills: z.array(
-      z.strictObject({ id: slug, inputModes: z.optional(texts), outputModes: z.optional(texts) }),
+      z.strictObject({ id: slug(), inputModes: z.optional(texts()), outputModes: z.optional(texts()) }),
     ),
-    delegateTargets: z.array(z.strictObject({ runtimeAgentId: runtimeOrAnyone, skillId: text })),
-    delegateMedia: z.strictObject({ allowedMimeTypes: texts, maxBytes: int, allowObjectRefs: flag }),
-    allowMemoryWrite: flag,
+    delegateTargets: z.array(z.strictObject({ runtimeAgentId: runtimeOrAnyone(), skillId: text() })),
+    delegateMedia: z.strictObject({ allowedMimeTypes: texts(), maxBytes: int(), allowObjectRefs: flag() }),
+    allowMemoryWrite: flag(),
   }),
 );
 
@@ -53,14 +60,14 @@ const hosted = z.whenUsed(
     z.strictObject({
       agents: z.array(
         z.strictObject({
-          id: text,
-          runtime: text.check(RUNTIME_ID),
-          channelRef: slug,
-          displayName: text,
-          description: text,
-          version: text,
-          skills: z.array(z.strictObject({ slug, name: text, description: text, tags: texts })),
-          remote: z.optional(text),
+          id: text(),
+          runtime: text().check(runtimeIdCheck()),
+          channelRef: slug(),
+          displayName: text(),
+          description: text(),
+          version: text(),
+          skills: z.array(z.strictObject({ slug: slug(), name: text(), description: text(), tags: texts() })),
+          remote: z.optional(text()),
           policy: bundledPolicy(),
           settings: z.unknown(),
         }),
@@ -73,46 +80,48 @@ const hitl = () => ({ mode: z.optional(z.enum(HITL_MODES)), radius: z.optional(z
 const othersOf = z.whenUsed(
   (): z.ZodMiniType<Pick<DeploymentConfig, (typeof OTHERS)[number]>> =>
     z.strictObject({
-      discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text) })),
+      discovery: z.optional(z.looseObject({ discordGuildId: z.optional(text()) })),
       remotes: z.optional(
         z.array(
           z.strictObject({
-            name: text.check(remoteName()),
-            url: text.check(...remoteUrl()),
+            name: text().check(remoteName()),
+            url: text().check(...remoteUrl()),
             auth: z.optional(
               z.strictObject({
                 scheme: z.enum(["apiKey", "bearer", "hmac"]),
-                credentials: text.check(remoteCredentials()),
+                credentials: text().check(remoteCredentials()),
               }),
             ),
-            headers: z.record(text.check(...headerName()), text.check(headerValue())),
+            headers: z.record(text().check(...headerName()), text().check(headerValue())),
             streaming: z.boolean(),
             external: z.boolean(),
             skills: z.array(
               z.strictObject({
-                name: text.check(skillName()),
-                description: z.optional(text),
+                name: text().check(skillName()),
+                description: z.optional(text()),
                 hitl: z.optional(z.strictObject(hitl())),
               }),
             ),
             hitl: z.optional(z.strictObject({ ...hitl(), approvalSec: z.optional(z.int()) })),
-            subscribesTo: z.array(text),
+            subscribesTo: z.array(text()),
           }),
         ),
       ),
-      outbound: z.optional(z.strictObject({ allow: z.array(text) })),
-      choosing: z.optional(z.strictObject({ default: z.optional(text), cooldownSec: z.record(slug, int) })),
+      outbound: z.optional(z.strictObject({ allow: z.array(text()) })),
+      choosing: z.optional(
+        z.strictObject({ default: z.optional(text()), cooldownSec: z.record(slug(), int()) }),
+      ),
     }),
 );
 
 const place = z.whenUsed(
   (): z.ZodMiniType<Pick<DeploymentConfig, "deployment" | "nats">> =>
     z.strictObject({
-      deployment: text.check(DEPLOYMENT_NAME),
+      deployment: text().check(deploymentNameCheck()),
       nats: z.strictObject({
-        servers: z.array(text.check(...SERVER_URL)),
-        credentials: text.check(CREDENTIALS),
-        ca: z.optional(text),
+        servers: z.array(text().check(...serverUrlChecks())),
+        credentials: text().check(credentialsCheck()),
+        ca: z.optional(text()),
       }),
     }),
 );

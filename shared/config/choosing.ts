@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { MAX_COOLDOWN_SEC } from "../policy/choosing/cooldown.ts";
 import type { Finding } from "./config-error.ts";
-import { SLUG } from "./forms.ts";
+import { slugCheck } from "./forms.ts";
 import type { Hostable } from "./front-agents.ts";
 
 /** The section `choosing` of the operator's file: who gets what agents hand on (docs/choosing.md). */
@@ -9,7 +9,7 @@ import type { Hostable } from "./front-agents.ts";
 /** How many skills may rest. */
 const MAX_COOLDOWNS = 200;
 
-const slug = z.string().check(SLUG);
+const slug = z.string().check(slugCheck());
 
 export const choosingConfig = z.strictObject({
   default: z

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { SECRET_NAME } from "./forms.ts";
+import { secretNameCheck } from "./forms.ts";
 
 /**
  * How a deployment is put into an AWS account: the section `cloud` of `agents.yaml`, and `function` of its agents. Only
@@ -183,7 +183,7 @@ export const agentFunction = z.strictObject({
   // As Lambda has it (Lambda API: ScalingConfig).
   maxConcurrency: z.int().min(2).max(1_000).default(50).describe("Invocations at once."),
   secrets: z
-    .array(z.string().check(SECRET_NAME))
+    .array(z.string().check(secretNameCheck()))
     .max(20)
     .default([])
     .describe("Secrets in Secrets Manager that it may read."),

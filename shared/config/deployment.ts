@@ -1,6 +1,13 @@
 import * as z from "zod";
 import { choosingConfig } from "./choosing.ts";
-import { CREDENTIALS, DEPLOYMENT_NAME, DEPLOYMENT_NAME_FORM, RUNTIME_ID, SERVER_URL, SLUG } from "./forms.ts";
+import {
+  credentialsCheck,
+  DEPLOYMENT_NAME_FORM,
+  deploymentNameCheck,
+  runtimeIdCheck,
+  serverUrlChecks,
+  slugCheck,
+} from "./forms.ts";
 import { outboundConfig } from "./outbound.ts";
 import { agentPolicy } from "./policy.ts";
 import { remotes } from "./remotes.ts";
@@ -10,8 +17,8 @@ import { remotes } from "./remotes.ts";
  * module `sluice:deployment`, and each function parses it again when it first asks for it (bundled.ts).
  */
 
-const runtimeId = z.string().check(RUNTIME_ID);
-const slug = z.string().check(SLUG);
+const runtimeId = z.string().check(runtimeIdCheck());
+const slug = z.string().check(slugCheck());
 
 /** What cards say of a skill. */
 const skillInfo = z.strictObject({
@@ -41,8 +48,8 @@ const hostedAgent = z.strictObject({
 /** An agent that this deployment runs. */
 export type HostedAgent = z.infer<typeof hostedAgent>;
 
-export const credentials = z.string().check(CREDENTIALS);
-export const serverUrl = z.string().check(...SERVER_URL);
+export const credentials = z.string().check(credentialsCheck());
+export const serverUrl = z.string().check(...serverUrlChecks());
 
 /** What file and bundle say of NATS alike. */
 export const natsFields = {
@@ -90,7 +97,7 @@ export const keptSections = {
 
 export const deploymentName = z
   .string(DEPLOYMENT_NAME_FORM)
-  .check(DEPLOYMENT_NAME)
+  .check(deploymentNameCheck())
   .describe(
     "First part of every runtime id: the agent `support` of `acme` is the runtime `acme-support` on NATS. Renaming a deployment gives its agents new addresses.",
   );

@@ -1,6 +1,6 @@
 import * as z from "../zod.ts";
 import type { DeploymentConfig } from "./deployment.ts";
-import { CREDENTIALS, SERVER_URL } from "./forms.ts";
+import { credentialsCheck, serverUrlChecks } from "./forms.ts";
 
 /** A process's environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -8,18 +8,15 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** What is read once: to compile a parser for it, as zod does, would take longer. */
 const ONCE = { jitless: true };
 
-const name = z.string().check(z.minLength(1));
-const url = z.url("expected a URL");
-
-/** What the stack tells its functions (infra/functions.ts). */
+/** What the stack tells its functions (infra/functions.ts), checked without zod: a start waits for it. */
 const variables = {
-  TABLE_NAME: name,
-  BUCKET_NAME: name,
-  TASKS_QUEUE_URL: url,
-  CONTROLS_QUEUE_URL: url,
-  EVENTS_QUEUE_URL: url,
-  INSTANCE_ID: name,
-};
+  TABLE_NAME: "a name",
+  BUCKET_NAME: "a name",
+  TASKS_QUEUE_URL: "a URL",
+  CONTROLS_QUEUE_URL: "a URL",
+  EVENTS_QUEUE_URL: "a URL",
+  INSTANCE_ID: "a name",
+} as const;
 export type VariableName = keyof typeof variables;
 
 /**
@@ -34,16 +31,21 @@ export function readEnv<const Name extends VariableName>(
   const read: Partial<Record<VariableName, string>> = {};
   const wrong: string[] = [];
   for (const name of names) {
-    const parsed = variables[name].safeParse(env[name], ONCE);
-    if (parsed.success) read[name] = parsed.data;
-    else
-      wrong.push(
-        `${name}: expected ${name.endsWith("URL") ? "a URL" : "a name"}, got ${env[name] ?? "nothing"}`,
-      );
+    const [value, expected] = [env[name], variables[name]];
+    if (expected === "a URL" ? isUrl(value) : value) read[name] = value;
+    else wrong.push(`${name}: expected ${expected}, got ${value ?? "nothing"}`);
   }
-  if (wrong.length > 0) throw new Error(`the function's environment: ${wrong.join("; ")}`);
+  if (wrong.length > 0) throw misfit(wrong.join("; "));
   // Each name was either read or is wrong.
   return read as Record<Name, string>;
+}
+
+function isUrl(value: unknown): value is string {
+  return typeof value === "string" && URL.canParse(value);
+}
+
+function misfit(what: string): Error {
+  return new Error(`the function's environment: ${what}`);
 }
 
 /** Where hints go. */
@@ -54,39 +56,34 @@ export interface WorkQueues {
   readonly own: ReadonlyMap<string, string>;
 }
 
-const json = z.pipe(
-  z.string(),
-  z.transform((text, context): unknown => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      context.issues.push({ code: "custom", input: text, message: "expected JSON" });
-      return z.NEVER;
-    }
-  }),
-);
-const workQueueVariables = z
-  .object({
-    WORK_QUEUE_URL: z.optional(url),
-    WORK_QUEUE_URLS: z.optional(z.pipe(json, z.record(z.string(), url))),
-  })
-  .check(
-    z.refine((of) => of.WORK_QUEUE_URL !== undefined || of.WORK_QUEUE_URLS !== undefined, {
-      error: "expected a URL, got nothing",
-      path: ["WORK_QUEUE_URL"],
-    }),
-  );
-
 /**
  * The queues for hints: `WORK_QUEUE_URL`, and as a JSON object by runtime `WORK_QUEUE_URLS`.
  *
  * @throws Error that names the variable that is missing or not as expected
  */
 export function workQueues(env: Environment): WorkQueues {
-  const parsed = z.safeParse(workQueueVariables, env, ONCE);
-  if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
-  const { WORK_QUEUE_URL: shared, WORK_QUEUE_URLS: own = {} } = parsed.data;
-  return { own: new Map(Object.entries(own)), ...(shared !== undefined && { shared }) };
+  const { WORK_QUEUE_URL: shared, WORK_QUEUE_URLS: own } = env;
+  if (shared === undefined ? own === undefined : !isUrl(shared))
+    throw misfit(`WORK_QUEUE_URL: expected a URL, got ${shared ?? "nothing"}`);
+  return {
+    own: new Map(own === undefined ? [] : urlsByRuntime(own)),
+    ...(shared !== undefined && { shared }),
+  };
+}
+
+function urlsByRuntime(text: string): [runtime: string, url: string][] {
+  const form = `WORK_QUEUE_URLS: expected JSON, an object of URLs, got ${text}`;
+  let urls: unknown;
+  try {
+    urls = JSON.parse(text);
+  } catch {
+    throw misfit(form);
+  }
+  if (typeof urls !== "object" || urls === null || Array.isArray(urls)) throw misfit(form);
+  return Object.entries(urls).map(([runtime, url]: [string, unknown]) => {
+    if (!isUrl(url)) throw misfit(`WORK_QUEUE_URLS.${runtime}: expected a URL, got ${JSON.stringify(url)}`);
+    return [runtime, url];
+  });
 }
 
 /** How to reach NATS. */
@@ -102,8 +99,8 @@ const override = z.whenUsed(() => {
     z.transform((value) => value.split(",").map((of) => of.trim())),
   );
   return z.object({
-    NATS_SERVERS: z.optional(z.pipe(list, z.array(z.string().check(...SERVER_URL)))),
-    NATS_CREDENTIALS: z.optional(z.string().check(CREDENTIALS)),
+    NATS_SERVERS: z.optional(z.pipe(list, z.array(z.string().check(...serverUrlChecks())))),
+    NATS_CREDENTIALS: z.optional(z.string().check(credentialsCheck())),
   });
 });
 
@@ -116,7 +113,7 @@ const override = z.whenUsed(() => {
 export function natsAccess(deployment: DeploymentConfig, env: Environment): () => NatsAccess {
   return z.whenUsed(() => {
     const parsed = z.safeParse(override(), env, ONCE);
-    if (!parsed.success) throw new Error(`the function's environment: ${z.prettifyError(parsed.error)}`);
+    if (!parsed.success) throw misfit(z.prettifyError(parsed.error));
     const { servers, credentials: own, ca } = deployment.nats;
     return {
       servers: parsed.data.NATS_SERVERS ?? servers,
@@ -126,8 +123,9 @@ export function natsAccess(deployment: DeploymentConfig, env: Environment): () =
   });
 }
 
-/** What functions read of their environment by a schema, for docs/configuration.md. */
+/** What functions read of their environment here, for docs/configuration.md. */
 export type FunctionVariable =
-  | keyof typeof variables
-  | keyof z.infer<typeof workQueueVariables>
+  | VariableName
+  | "WORK_QUEUE_URL"
+  | "WORK_QUEUE_URLS"
   | keyof z.Used<typeof override>;

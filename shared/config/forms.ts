@@ -1,31 +1,30 @@
 import * as z from "../zod.ts";
 
 /**
- * What texts of the configuration look like, as checks: the operator's file is read with them (deployment.ts), and the
+ * What texts of the configuration look like, as checks that are made when they are used: the operator's file is read with them (deployment.ts), and the
  * functions read with them what they are told (bundled.ts, env.ts).
  */
 
 /** Ids as they stand in subjects (docs/wire.md, agent id). */
-export const RUNTIME_ID = z.regex(
-  /^[A-Za-z0-9_-]{1,64}$/,
-  "expected a runtime id: 1 to 64 of A-Z, a-z, 0-9, _ and -",
+export const runtimeIdCheck = z.whenUsed(() =>
+  z.regex(/^[A-Za-z0-9_-]{1,64}$/, "expected a runtime id: 1 to 64 of A-Z, a-z, 0-9, _ and -"),
 );
-export const RUNTIME_OR_ANYONE = z.regex(
-  /^(\*|[A-Za-z0-9_-]{1,64})$/,
-  "expected a runtime id (1 to 64 of A-Z, a-z, 0-9, _ and -) or *",
+export const runtimeOrAnyoneCheck = z.whenUsed(() =>
+  z.regex(/^(\*|[A-Za-z0-9_-]{1,64})$/, "expected a runtime id (1 to 64 of A-Z, a-z, 0-9, _ and -) or *"),
 );
 /** Slugs of skills and channelRefs share one form (docs/wire.md, skill ids). */
-export const SLUG = z.regex(
-  /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
-  "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -",
+export const slugCheck = z.whenUsed(() =>
+  z.regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "expected a slug: 1 to 64 of A-Z, a-z, 0-9, _ and -"),
 );
 /** Media types (RFC 6838 §4.2), or all of one kind. */
-export const MIME_PATTERN = z.regex(
-  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/([a-z0-9][a-z0-9!#$&^_.+-]{0,126}|\*)$/,
-  "expected a media type such as text/plain, or image/*",
+export const mimePatternCheck = z.whenUsed(() =>
+  z.regex(
+    /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/([a-z0-9][a-z0-9!#$&^_.+-]{0,126}|\*)$/,
+    "expected a media type such as text/plain, or image/*",
+  ),
 );
 export const DEPLOYMENT_NAME_FORM = "expected 1 to 32 of A-Z, a-z, 0-9, _ and -";
-export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, DEPLOYMENT_NAME_FORM);
+export const deploymentNameCheck = z.whenUsed(() => z.regex(/^[A-Za-z0-9_-]{1,32}$/, DEPLOYMENT_NAME_FORM));
 
 /**
  * A secret's name as Secrets Manager has it (its API: CreateSecret, Name; `!` in those that AWS services make), or its
@@ -34,29 +33,33 @@ export const DEPLOYMENT_NAME = z.regex(/^[A-Za-z0-9_-]{1,32}$/, DEPLOYMENT_NAME_
  */
 const NAME = "[A-Za-z0-9/_+=.@!-]{1,512}";
 const SECRET = `(${NAME}|arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:${NAME}-[A-Za-z0-9]{6})`;
-export const SECRET_NAME = z.regex(
-  new RegExp(`^${SECRET}$`),
-  "expected the name or the ARN of a secret in Secrets Manager",
+export const secretNameCheck = z.whenUsed(() =>
+  z.regex(new RegExp(`^${SECRET}$`), "expected the name or the ARN of a secret in Secrets Manager"),
 );
 
 /** `none`, `file:PATH`, or `secret:` and a secret. An nkey's seed would pass for a name, and then stand in the outputs. */
-export const CREDENTIALS = z.regex(
-  new RegExp(`^(none|file:\\S.*|secret:(?!S[A-Z][A-Z2-7]{56}$)${SECRET})$`),
-  "expected none, file:PATH or secret:NAME",
+export const credentialsCheck = z.whenUsed(() =>
+  z.regex(
+    new RegExp(`^(none|file:\\S.*|secret:(?!S[A-Z][A-Z2-7]{56}$)${SECRET})$`),
+    "expected none, file:PATH or secret:NAME",
+  ),
 );
 
 /** A URL goes into logs and onto screens, so there is no place in it for a password. */
-export const SERVER_URL = [
-  z.refine<string>((url) => !url.includes("@"), {
-    error:
-      "expected a URL without user and password: write them into a file, and name it as credentials (file:PATH; on a command line --creds PATH)",
-    abort: true,
-  }),
-  z.regex(/^(nats|tls):\/\/[^\s/?#]+$/, {
-    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT",
-    abort: true,
-  }),
-  z.refine<string>((url) => URL.canParse(url), {
-    error: "expected a URL nats://HOST:PORT or tls://HOST:PORT with a port of at most 65535",
-  }),
-] as const;
+export const serverUrlChecks = z.whenUsed(
+  () =>
+    [
+      z.refine<string>((url) => !url.includes("@"), {
+        error:
+          "expected a URL without user and password: write them into a file, and name it as credentials (file:PATH; on a command line --creds PATH)",
+        abort: true,
+      }),
+      z.regex(/^(nats|tls):\/\/[^\s/?#]+$/, {
+        error: "expected a URL nats://HOST:PORT or tls://HOST:PORT",
+        abort: true,
+      }),
+      z.refine<string>((url) => URL.canParse(url), {
+        error: "expected a URL nats://HOST:PORT or tls://HOST:PORT with a port of at most 65535",
+      }),
+    ] as const,
+);

@@ -184,7 +184,7 @@ function unsafeId(deployment: string, id: string): Finding {
   const blanked = blankedIn(name) ?? blankedIn(id);
   const why =
     blanked === undefined
-      ? (agentId.safeParse(name).error?.issues[0]?.message ?? "no stable id comes of it")
+      ? (agentId().safeParse(name).error?.issues[0]?.message ?? "no stable id comes of it")
       : `peers blank ${blanked} in cards`;
   return {
     path: [],

@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { MIME_PATTERN, RUNTIME_OR_ANYONE, SLUG } from "./forms.ts";
+import { mimePatternCheck, runtimeOrAnyoneCheck, slugCheck } from "./forms.ts";
 
 /**
  * What an operator may set for an agent: in `agents.yaml`, and while it runs in the table (docs/policy.md). The bundles
  * carry it as bundled.ts reads it.
  */
 
-const slug = z.string().check(SLUG);
-const runtimeOrAnyone = z.string().check(RUNTIME_OR_ANYONE);
-const mimePattern = z.string().check(MIME_PATTERN);
+const slug = z.string().check(slugCheck());
+const runtimeOrAnyone = z.string().check(runtimeOrAnyoneCheck());
+const mimePattern = z.string().check(mimePatternCheck());
 
 /** A leap year: the longest that a task may live. */
 export const MAX_TIMEOUT_SEC = 366 * 86_400;

@@ -98,10 +98,14 @@ export const headerValue = z.whenUsed(() =>
   ),
 );
 
-/** Ids of skills are anybody's (A2A 1.0 §4.4.5, AgentSkill). */
+/**
+ * Ids of skills are anybody's (A2A 1.0 §4.4.5, AgentSkill). As text, for a pattern that stands in a start is checked with it,
+ * and of the first with a class of Unicode that takes V8 half a millisecond.
+ */
+const SKILL_NAME = "^(?!\\s)[^\\p{C}]{1,128}(?<!\\s)$";
 export const skillName = z.whenUsed(() =>
   z.regex(
-    /^(?!\s)[^\p{C}]{1,128}(?<!\s)$/u,
+    new RegExp(SKILL_NAME, "u"),
     "expected a skill's id: 1 to 128 characters without control characters and spaces around them",
   ),
 );

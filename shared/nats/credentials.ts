@@ -23,10 +23,9 @@ export interface Login extends Pick<ConnectionOptions, "authenticator" | "token"
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const JWT_BEGIN = "-----BEGIN NATS USER JWT-----";
-const certificate = z.string().check(z.includes("-----BEGIN CERTIFICATE-----"));
-
-const loginJson = z.whenUsed(() =>
-  z
+const loginJson = z.whenUsed(() => {
+  const certificate = z.string().check(z.includes("-----BEGIN CERTIFICATE-----"));
+  return z
     .strictObject({
       user: z.optional(z.string().check(z.minLength(1))),
       password: z.optional(z.string()),
@@ -45,8 +44,8 @@ const loginJson = z.whenUsed(() =>
         // A server may know its clients by their certificates alone (NATS docs: "TLS authentication").
         return ways === 1 || (ways === 0 && cert !== undefined);
       }),
-    ),
-);
+    );
+});
 
 /** The secret that credentials name, if they name one. */
 export function secretOf(credentials: string): string | undefined {

@@ -63,10 +63,10 @@ export function decide(
 ): Decision {
   const { from, to } = parties;
   const origin = request.originRuntimeRef?.runtimeAgentId;
-  if (origin && (!agentId.safeParse(origin).success || origin !== from))
+  if (origin && (!agentId().safeParse(origin).success || origin !== from))
     return refuse("invalid_envelope", "originRuntimeRef.runtimeAgentId: expected the sender's runtime id");
   const bot = request.originRuntimeRef?.botAgentId;
-  if (bot && !agentId.safeParse(bot).success)
+  if (bot && !agentId().safeParse(bot).success)
     return refuse("invalid_envelope", "originRuntimeRef.botAgentId: expected an agent id");
 
   const hosted = deployment.agents.find(({ channelRef }) => channelRef === request.channelRef);

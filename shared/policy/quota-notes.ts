@@ -33,7 +33,7 @@ export interface QuotaNotes {
 const note = z.whenUsed(() =>
   z.object({ from: z.string(), taskId: z.string(), at: z.number(), expiresAt: z.number() }),
 );
-const headState = z.whenUsed(() => z.object({ pk: z.string(), state: taskState }));
+const headState = z.whenUsed(() => z.object({ pk: z.string(), state: taskState() }));
 
 function key({ from, taskId }: Pick<Note, "from" | "taskId">): string {
   return `${from}#${taskId}`;

@@ -21,7 +21,7 @@ import type { Child, Head } from "./items.ts";
 /** How a delegated task has ended, or that it has asked, which ends it for us. */
 export const outcome = z.whenUsed(() =>
   z.object({
-    state: taskState,
+    state: taskState(),
     text: z.string(),
     artifacts: z.array(readableArtifactRef()),
     metrics: z.record(z.string(), z.number()),

@@ -1,8 +1,8 @@
 import * as z from "../zod.ts";
 import type { Head } from "./items.ts";
 
-const natural = z.int().check(z.nonnegative());
-const positive = z.int().check(z.positive());
+const natural = z.whenUsed(() => z.int().check(z.nonnegative()));
+const positive = z.whenUsed(() => z.int().check(z.positive()));
 
 /** Receives after which SQS gives a message to its queue's dead-letter queue; the stack declares it. */
 export const MAX_RECEIVES = 5;
@@ -16,13 +16,13 @@ export const forwarded = z.whenUsed(() =>
     stream: z.string(),
     consumer: z.string(),
     /** Sequence in the stream, by which the body is read when it is not inline. */
-    seq: positive,
+    seq: positive(),
     /** Where JetStream waits for the verdict: nothing else may be published to in its name. */
     ackSubject: z.string().check(z.startsWith("$JS.ACK.")),
     subject: z.string(),
     headers: z.record(z.string(), z.string()),
     /** How often JetStream has delivered the message, this time included. */
-    deliveries: positive,
+    deliveries: positive(),
     /** When the message entered the stream, in milliseconds since 1970. */
     storedAt: z.number(),
     /** The body, when it is clean UTF-8 of at most 48 KB. */
@@ -43,8 +43,8 @@ export type Forwarded = z.Used<typeof forwarded>;
 export const workHint = z.whenUsed(() =>
   z.object({
     taskId: z.string(),
-    epoch: natural,
-    beat: natural,
+    epoch: natural(),
+    beat: natural(),
     /** The agent's runtime, from which follow its queue and whether a claim needs a slot. Without it the head is read. */
     to: z.optional(z.string()),
     /** The task stands in its agent's line: whoever takes it up must look at its head first. */

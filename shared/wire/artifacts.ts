@@ -21,7 +21,7 @@ export interface ArtifactRef {
 
 const described = z.whenUsed(() =>
   z.object({
-    id: artifactId,
+    id: artifactId(),
     name: z.string(),
     mediaType: z.string().check(z.refine(isMediaType, "expected a media type such as text/plain")),
     digest: z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hex digits")),
@@ -39,7 +39,7 @@ const described = z.whenUsed(() =>
  */
 export function artifactRef(task: string, artifact: z.infer<ReturnType<typeof described>>): ArtifactRef {
   const { id, name, mediaType, digest, sizeBytes, version = 1 } = described().parse(artifact);
-  const folder = `tasks/${taskId.parse(task)}/${id}${version === 1 ? "" : `/${version}`}`;
+  const folder = `tasks/${taskId().parse(task)}/${id}${version === 1 ? "" : `/${version}`}`;
   const key = `${folder}/${safeName(name)}`;
   return { id, name, mediaType, digest, sizeBytes, uri: uriOf(BUCKET, key), bucket: BUCKET, key };
 }

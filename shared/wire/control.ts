@@ -26,8 +26,8 @@ export interface Control {
 const payload = z.whenUsed(() =>
   z.object({
     a2a: z.optional(z.unknown()),
-    clientTaskRef: optionalText,
-    reason: optionalText,
+    clientTaskRef: optionalText(),
+    reason: optionalText(),
     revision: optional(z.int().check(z.nonnegative())),
   }),
 );

@@ -14,28 +14,30 @@ export const BINDING = "urn:kiro-discord-bot:a2a:nats:v1";
 const MAX_AHEAD_MS = 5 * 60_000;
 const EXPIRY_GRACE_MS = 60_000;
 
-const time = z
-  .string()
-  .check(
-    z.refine(
-      (text) => parseTime(text) !== null,
-      "expected an RFC 3339 time with at most nine fraction digits",
+const time = z.whenUsed(() =>
+  z
+    .string()
+    .check(
+      z.refine(
+        (text) => parseTime(text) !== null,
+        "expected an RFC 3339 time with at most nine fraction digits",
+      ),
     ),
-  );
+);
 
 const envelope = z.whenUsed(() =>
   z.object({
     version: z.literal(VERSION),
     binding: z.literal(BINDING),
-    messageId,
-    from: agentId,
-    to: optional(agentId),
+    messageId: messageId(),
+    from: agentId(),
+    to: optional(agentId()),
     type: z.enum(["task", "control", "event", "card", "heartbeat"]),
-    taskId: optional(taskId),
+    taskId: optional(taskId()),
     revision: optional(z.int().check(z.nonnegative())),
     payload: z._default(z.unknown(), null),
-    createdAt: optional(time),
-    expiresAt: optional(time),
+    createdAt: optional(time()),
+    expiresAt: optional(time()),
   }),
 );
 

@@ -10,24 +10,28 @@ function isStable(id: string): boolean {
 }
 
 /** The id of a runtime: sender or receiver of messages. */
-export const agentId = z
-  .string()
-  .check(
-    z.regex(/^[A-Za-z0-9_-]{1,64}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -"),
-    z.refine(isStable, "expected an id that is neither all digits nor made of a process id or a timestamp"),
-  );
+export const agentId = z.whenUsed(() =>
+  z
+    .string()
+    .check(
+      z.regex(/^[A-Za-z0-9_-]{1,64}$/, "expected 1 to 64 of A-Z, a-z, 0-9, _ and -"),
+      z.refine(isStable, "expected an id that is neither all digits nor made of a process id or a timestamp"),
+    ),
+);
 
-const token = z
-  .string()
-  .check(z.regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -"));
+const token = z.whenUsed(() =>
+  z.string().check(z.regex(/^[A-Za-z0-9_-]{1,128}$/, "expected 1 to 128 of A-Z, a-z, 0-9, _ and -")),
+);
 
 /** The id of a message, and of any other single token: kinds, instances. */
 export const messageId = token;
 
 /** The id of a task. The prefix `msg_` is kept for the keys of tasks that were never accepted. */
-export const taskId = z.string().check(
-  z.regex(/^[A-Za-z0-9_-]{1,96}$/, "expected 1 to 96 of A-Z, a-z, 0-9, _ and -"),
-  z.refine((id) => !id.startsWith("msg_"), "expected an id that does not start with msg_"),
+export const taskId = z.whenUsed(() =>
+  z.string().check(
+    z.regex(/^[A-Za-z0-9_-]{1,96}$/, "expected 1 to 96 of A-Z, a-z, 0-9, _ and -"),
+    z.refine((id) => !id.startsWith("msg_"), "expected an id that does not start with msg_"),
+  ),
 );
 
 /** What an event's subject names its task by: a task id, or `msg_` and the message id. */
@@ -72,12 +76,12 @@ export function runtimeAlias(name: string, stableKey: readonly string[]): string
 export function runtimeAgentId(bot: string, alias: string, stableKey: string): string {
   const slug = slugOf(alias);
   const plain = `${bot}-${slug}`;
-  if (isPublic(slug) && agentId.safeParse(plain).success) return plain;
+  if (isPublic(slug) && agentId().safeParse(plain).success) return plain;
 
   const hash = sha256(`${bot}\0${stableKey.trim() === "" ? alias : stableKey}`).slice(0, 12);
   const tail = `-rt-${hash}`;
   const hashed = `${cut(bot, AGENT_ID_LENGTH - tail.length) || "rt"}${tail}`;
-  if (agentId.safeParse(hashed).success) return hashed;
+  if (agentId().safeParse(hashed).success) return hashed;
   throw new RangeError(`runtime id: expected one of A-Z, a-z, 0-9, _ and - that is stable, got ${hashed}`);
 }
 

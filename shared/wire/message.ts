@@ -26,8 +26,8 @@ const MEMBERS = ["text", "raw", "url", "data"] as const;
 
 const forms = z.whenUsed(() => {
   /** What says something about a part or a message is left out when it has not the form it should have. */
-  const note = z.catch(z.optional(z.string()), undefined);
-  const metadata = z.catch(z.optional(z.record(z.string(), z.unknown())), undefined);
+  const note = z.orElse(z.string(), undefined);
+  const metadata = z.orElse(z.record(z.string(), z.unknown()), undefined);
   const fields = { mediaType: note, filename: note, metadata };
   const message = z.object({ parts: z.array(z.unknown()), messageId: note, role: note, metadata });
   return {

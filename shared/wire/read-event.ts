@@ -40,7 +40,7 @@ export interface TaskEvent {
   readonly createdAt?: string;
 }
 
-const eventKind = z.enum(["accepted", "rejected", "status", "artifact", "result"]);
+const eventKind = z.whenUsed(() => z.enum(["accepted", "rejected", "status", "artifact", "result"]));
 
 /** An object whose keys may be written in any case: executors write `Code` or `code`, `TaskID` or `taskId`. */
 function anyCase<T extends z.core.$ZodLooseShape>(shape: T) {
@@ -56,28 +56,28 @@ function anyCase<T extends z.core.$ZodLooseShape>(shape: T) {
 const error = z.whenUsed(() =>
   optional(
     z.pipe(
-      anyCase({ code: optionalText, message: optionalText }),
+      anyCase({ code: optionalText(), message: optionalText() }),
       z.transform(({ code = "", message = "" }) =>
         code === "" && message === "" ? undefined : { code, message },
       ),
     ),
   ),
 );
-const state = z.pipe(optionalText, z.optional(taskState));
+const state = z.whenUsed(() => z.pipe(optionalText(), z.optional(taskState())));
 
 const payload = z.whenUsed(() =>
   anyCase({
-    state,
-    content: optionalText,
+    state: state(),
+    content: optionalText(),
     data: z.optional(z.unknown()),
     error: error(),
     revision: optional(z.int().check(z.nonnegative())),
-    clienttaskref: optionalText,
+    clienttaskref: optionalText(),
     artifact: optional(readableArtifactRef()),
     result: optional(
       anyCase({
-        state,
-        content: optionalText,
+        state: state(),
+        content: optionalText(),
         error: error(),
         artifacts: optional(z.array(readableArtifactRef())),
         metrics: optional(z.record(z.string(), z.number())),
@@ -102,7 +102,7 @@ export function readEvent(subject: string, body: Uint8Array): Reading<TaskEvent>
   if (!enveloped.ok) return enveloped;
   const { envelope, subject: parsed } = enveloped.value;
   if (parsed.kind !== "event") return failed("subject: expected an event's");
-  const kind = eventKind.safeParse(parsed.event).data;
+  const kind = eventKind().safeParse(parsed.event).data;
   if (kind === undefined) return failed("subject: expected a known kind of event");
   const read = readWith(payload(), envelope.payload, "payload");
   if (!read.ok) return read;

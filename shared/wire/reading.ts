@@ -27,9 +27,11 @@ export function optional<T>(schema: z.core.$ZodType<T>): z.ZodMiniType<T | undef
 }
 
 /** An optional text: `null` and the empty string mean absent. */
-export const optionalText = z.pipe(
-  z.nullish(z.string()),
-  z.transform((text) => (text ? text : undefined)),
+export const optionalText = z.whenUsed(() =>
+  z.pipe(
+    z.nullish(z.string()),
+    z.transform((text) => (text ? text : undefined)),
+  ),
 );
 
 /** An object without the members that are undefined, as JSON would carry it. */

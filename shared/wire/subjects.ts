@@ -51,14 +51,14 @@ const forms = z.whenUsed(
       [
         "task",
         z.pipe(
-          z.tuple([agentId, agentId, messageId]),
+          z.tuple([agentId(), agentId(), messageId()]),
           z.transform(([from, to, messageId]) => ({ kind: "task" as const, from, to, messageId })),
         ),
       ],
       [
         "control",
         z.pipe(
-          z.tuple([agentId, agentId, taskId, token]),
+          z.tuple([agentId(), agentId(), taskId(), token()]),
           z.transform(([from, to, taskId, control]) => ({
             kind: "control" as const,
             from,
@@ -71,21 +71,21 @@ const forms = z.whenUsed(
       [
         "event",
         z.pipe(
-          z.tuple([agentId, agentId, taskKey, token]),
+          z.tuple([agentId(), agentId(), taskKey(), token()]),
           z.transform(([from, to, taskKey, event]) => ({ kind: "event" as const, from, to, taskKey, event })),
         ),
       ],
       [
         "card",
         z.pipe(
-          z.tuple([agentId]),
+          z.tuple([agentId()]),
           z.transform(([from]) => ({ kind: "card" as const, from })),
         ),
       ],
       [
         "heartbeat",
         z.pipe(
-          z.tuple([agentId, token]),
+          z.tuple([agentId(), token()]),
           z.transform(([from, instance]) => ({ kind: "heartbeat" as const, from, instance })),
         ),
       ],

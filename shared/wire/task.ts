@@ -62,15 +62,17 @@ export interface TaskRequest {
 /** It is stored with the decision, and echoed by a rejection (docs/wire.md §10). */
 const MAX_CLIENT_TASK_REF = 1_024;
 
-const clientTaskRef = z
-  .string()
-  .check(z.maxLength(MAX_CLIENT_TASK_REF, `expected at most ${MAX_CLIENT_TASK_REF} characters`));
-const filled = z.string().check(z.refine((text) => text.trim() !== "", "expected text that is not blank"));
-const optionalAgentId = z.pipe(optionalText, z.optional(agentId));
+const clientTaskRef = z.whenUsed(() =>
+  z.string().check(z.maxLength(MAX_CLIENT_TASK_REF, `expected at most ${MAX_CLIENT_TASK_REF} characters`)),
+);
+const filled = z.whenUsed(() =>
+  z.string().check(z.refine((text) => text.trim() !== "", "expected text that is not blank")),
+);
+const optionalAgentId = z.whenUsed(() => z.pipe(optionalText(), z.optional(agentId())));
 
 /** Texts by name, of which those that are empty do not count; absent when none is left. */
 function texts(...names: string[]) {
-  const shape = Object.fromEntries(names.map((name) => [name, optionalText]));
+  const shape = Object.fromEntries(names.map((name) => [name, optionalText()]));
   return optional(filledIn(z.object(shape)));
 }
 
@@ -96,11 +98,11 @@ const delivery = z.whenUsed(() =>
         optional(z.int()),
         z.transform((depth) => (depth === undefined ? depth : Math.max(0, depth))),
       ),
-      resultVisibility: optionalText,
-      discordTranscriptMode: optionalText,
+      resultVisibility: optionalText(),
+      discordTranscriptMode: optionalText(),
       shareDiscordContext: optional(z.boolean()),
       discordContext: texts("guildId", "channelId", "threadId", "messageId", "requestedBy", "requestedById"),
-      coPresentFrom: optionalText,
+      coPresentFrom: optionalText(),
     }),
     z.transform((found) => given(found)),
   ),
@@ -113,11 +115,11 @@ const taskRequest = z.whenUsed(
         a2a: z
           ._default(z.unknown(), null)
           .check(z.refine((a2a) => a2a !== null, "expected a message, got none")),
-        channelRef: filled,
-        skillId: filled,
-        userVisibleSummary: optionalText,
-        clientTaskRef: z.pipe(optionalText, z.optional(clientTaskRef)),
-        contextId: optionalText,
+        channelRef: filled(),
+        skillId: filled(),
+        userVisibleSummary: optionalText(),
+        clientTaskRef: z.pipe(optionalText(), z.optional(clientTaskRef())),
+        contextId: optionalText(),
         delivery: z.pipe(
           optional(delivery()),
           z.transform((found) => found ?? {}),
@@ -126,10 +128,10 @@ const taskRequest = z.whenUsed(
         originRuntimeRef: optional(
           filledIn(
             z.object({
-              runtimeAgentId: optionalAgentId,
-              botAgentId: optionalAgentId,
-              channelRef: optionalText,
-              displayName: optionalText,
+              runtimeAgentId: optionalAgentId(),
+              botAgentId: optionalAgentId(),
+              channelRef: optionalText(),
+              displayName: optionalText(),
             }),
           ),
         ),
@@ -138,7 +140,7 @@ const taskRequest = z.whenUsed(
     ),
 );
 
-const echoed = z.whenUsed(() => z.object({ clientTaskRef: clientTaskRef.check(z.minLength(1)) }));
+const echoed = z.whenUsed(() => z.object({ clientTaskRef: clientTaskRef().check(z.minLength(1)) }));
 
 /** A task's request, or why it is answered with `invalid_envelope`, and what that answer echoes. */
 export type TaskReading =

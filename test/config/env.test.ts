@@ -23,11 +23,13 @@ test("hints go to a shared queue, or to those of single agents, or both", () => 
 });
 
 test("queues that are missing or malformed are named", () => {
-  assert.throws(() => workQueues({}), /expected a URL, got nothing.*\n.*at WORK_QUEUE_URL/);
-  assert.throws(() => workQueues({ WORK_QUEUE_URLS: "{" }), /expected JSON.*\n.*at WORK_QUEUE_URLS/);
+  assert.throws(() => workQueues({}), /WORK_QUEUE_URL: expected a URL, got nothing$/);
+  assert.throws(() => workQueues({ WORK_QUEUE_URL: "work" }), /WORK_QUEUE_URL: expected a URL, got work$/);
+  for (const text of ["{", "[]", "null", '"a"'])
+    assert.throws(() => workQueues({ WORK_QUEUE_URLS: text }), /WORK_QUEUE_URLS: expected JSON, an object/);
   assert.throws(
     () => workQueues({ WORK_QUEUE_URLS: '{"a":"b"}' }),
-    /expected a URL.*\n.*at WORK_QUEUE_URLS\.a/,
+    /WORK_QUEUE_URLS\.a: expected a URL, got "b"$/,
   );
 });
 

@@ -27,7 +27,7 @@ export interface Watched {
 const published = z.object({
   payload: z.object({
     revision: z.number(),
-    state: taskState,
+    state: taskState(),
     content: z.string().default(""),
     error: z.object({ Code: z.string(), Message: z.string() }).optional(),
   }),

@@ -29,7 +29,7 @@ test("the message of a step tells its task, and no two steps share one", () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (one, other) => {
       const id = childMessageId(PARENT, one);
-      assert.ok(id.length <= 92 && messageId.safeParse(id).success, id);
+      assert.ok(id.length <= 92 && messageId().safeParse(id).success, id);
       assert.equal(parentTaskId(id), PARENT);
       assert.equal(id === childMessageId(PARENT, other), one === other);
     }),

@@ -177,7 +177,7 @@ test("whatever the runbooks name in code's letters is there: metrics, alarms, fi
     ...["ConcurrentExecutions", "Runtime exited", "Task timed out"],
     ...rowsOf("Alarms").map(([name]) => plain(name)),
     ...Object.keys(REASONS),
-    ...errorCode.options,
+    ...errorCode().options,
   ]);
   for (const [name, text] of runbooks)
     for (const word of words(text))

@@ -33,7 +33,7 @@ test("the task is what a delegator publishes and an executor takes", () => {
 test("the events are what an executor publishes, byte for byte", () => {
   assert.equal(acceptedEvent(task, accepted.createdAt).body, JSON.stringify(accepted));
   const { clientTaskRef, error } = rejected.payload;
-  const refusal = { clientTaskRef, code: errorCode.parse(error.Code), message: error.Message };
+  const refusal = { clientTaskRef, code: errorCode().parse(error.Code), message: error.Message };
   assert.equal(rejectedEvent(task, refusal, rejected.createdAt).body, JSON.stringify(rejected));
   const { state, content, revision, result: end } = result.payload;
   const artifacts = [artifactRef(task.taskId, end.Artifacts[0])];
@@ -63,8 +63,8 @@ test("the control is what a delegator publishes", () => {
 });
 
 test("every code and every state is named", () => {
-  for (const code of errorCode.options) assert.ok(page.includes(`\`${code}\``), code);
-  for (const state of taskState.options) assert.ok(page.includes(state.replace("TASK_STATE", "")), state);
+  for (const code of errorCode().options) assert.ok(page.includes(`\`${code}\``), code);
+  for (const state of taskState().options) assert.ok(page.includes(state.replace("TASK_STATE", "")), state);
 });
 
 test("the code cites sections that there are", () => {

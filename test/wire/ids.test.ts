@@ -51,9 +51,9 @@ test("message ids of the fixtures", () => {
 
 test("ids at their bounds and one past them", () => {
   const longest: [{ safeParse(value: unknown): { success: boolean } }, number][] = [
-    [agentId, 64],
-    [messageId, 128],
-    [taskId, 96],
+    [agentId(), 64],
+    [messageId(), 128],
+    [taskId(), 96],
   ];
   for (const [schema, length] of longest) {
     assert.equal(schema.safeParse("x".repeat(length)).success, true);
@@ -65,9 +65,9 @@ test("ids at their bounds and one past them", () => {
 
 test("ids that change with each start are no agent ids", () => {
   for (const id of ["12345", "bot-pid-42", "pid42", "PID_7-bot", "bot-1785570000", "bot_1785570000123456789"])
-    assert.equal(agentId.safeParse(id).success, false, id);
+    assert.equal(agentId().safeParse(id).success, false, id);
   for (const id of ["bot-42", "rapid-42", "bot-178557000", "1785570000-bot", "bot1785570000"])
-    assert.equal(agentId.safeParse(id).success, true, id);
+    assert.equal(agentId().safeParse(id).success, true, id);
 });
 
 test("what peers would blank in a card is found in ids, and named", () => {
@@ -108,7 +108,7 @@ test("a runtime id is a valid agent id, or there is none", () => {
   fc.assert(
     fc.property(bots, fc.string({ unit: "binary" }), fc.string(), (bot, alias, key) => {
       try {
-        assert.equal(agentId.safeParse(runtimeAgentId(bot, alias, key)).success, true);
+        assert.equal(agentId().safeParse(runtimeAgentId(bot, alias, key)).success, true);
       } catch (error) {
         assert.ok(error instanceof RangeError);
       }
@@ -121,7 +121,7 @@ test("a task id is valid and differs with each of its three parts", () => {
   fc.assert(
     fc.property(id, id, id, id, (from, to, message, other) => {
       const task = taskIdOf(from, to, message);
-      assert.equal(taskId.safeParse(task).success, true);
+      assert.equal(taskId().safeParse(task).success, true);
       if (other !== message) assert.notEqual(taskIdOf(from, to, other), task);
       if (other !== from) assert.notEqual(taskIdOf(other, to, message), task);
     }),

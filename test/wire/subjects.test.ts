@@ -15,9 +15,9 @@ import { readFixture } from "../support/fixtures.ts";
 
 const fixtures = z.array(z.object({ subject: z.string(), parsed: z.unknown() }));
 const token = (length: number) => fc.stringMatching(new RegExp(`^[A-Za-z0-9_-]{1,${length}}$`));
-const agents = token(64).filter((id) => agentId.safeParse(id).success);
-const messages = token(128).filter((id) => messageId.safeParse(id).success);
-const tasks = token(96).filter((id) => taskId.safeParse(id).success);
+const agents = token(64).filter((id) => agentId().safeParse(id).success);
+const messages = token(128).filter((id) => messageId().safeParse(id).success);
+const tasks = token(96).filter((id) => taskId().safeParse(id).success);
 
 for (const { subject, parsed } of fixtures.parse(readFixture("subjects.json")))
   test(`subject ${JSON.stringify(subject).slice(0, 80)}`, () =>

@@ -119,7 +119,7 @@ function healthOf({ health, status, failing }: Peer): Health {
 /** A peer on NATS, by its card; one that does not say where its tasks go cannot be asked. */
 function ofCard(peer: Peer): Candidate[] {
   const { id: name, extended, status, supported } = peer;
-  if (!agentId.safeParse(name).success) return [];
+  if (!agentId().safeParse(name).success) return [];
   const skills = peer.skills.flatMap(({ id }) => {
     const skill = skillSlug(id);
     return skill === null || !id.includes("/")

@@ -58,8 +58,8 @@ export function remoteError(remote: string, error: unknown): RemoteError {
 const errorShapes = z.whenUsed(() => ({
   rpc: z.object({ code: z.int(), message: z.string() }),
   rest: z.object({
-    message: z.catch(z.string(), ""),
-    details: z.catch(z.array(z.unknown()), []),
+    message: z.orElse(z.string(), ""),
+    details: z.orElse(z.array(z.unknown()), []),
   }),
   info: z.object({ reason: z.string() }),
 }));

@@ -41,7 +41,7 @@ const schemas = z.whenUsed(() => {
   );
   const cut = (most: number) =>
     z.pipe(
-      z.catch(z.optional(z.string()), undefined),
+      z.orElse(z.string(), undefined),
       z.transform((of) => of?.slice(0, most) || undefined),
     );
   const content = z.discriminatedUnion("$case", [
@@ -52,7 +52,7 @@ const schemas = z.whenUsed(() => {
   ]);
   const part = z.object({
     content: z.optional(content),
-    metadata: z.catch(z.optional(z.object({ mimeType: z.optional(z.unknown()) })), undefined),
+    metadata: z.orElse(z.object({ mimeType: z.optional(z.unknown()) }), undefined),
     filename: cut(MAX_REMOTE_LABEL),
     mediaType: cut(MAX_REMOTE_LABEL),
   });

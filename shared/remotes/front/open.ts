@@ -10,7 +10,7 @@ const standing = z.whenUsed(() =>
   z.object({
     taskId: z.optional(z.string()),
     contextId: z.optional(z.string()),
-    state: z.optional(taskState),
+    state: z.optional(taskState()),
     whole: z.optional(z.literal(true)),
     trouble: z.optional(z.object({ unsure: z.optional(z.boolean()) })),
   }),

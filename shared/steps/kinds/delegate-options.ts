@@ -88,7 +88,7 @@ function skillOf(
     throw new StepOptionError(
       `skill ${of}: expected a slug alone where no agent is named, got ${JSON.stringify(skill)}`,
     );
-  if (ref !== undefined && !agentId.safeParse(to).success)
+  if (ref !== undefined && !agentId().safeParse(to).success)
     throw new StepOptionError(
       `to ${of}: expected a runtime id such as acme-support beside a channelRef, got ${JSON.stringify(to)}`,
     );
