@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ObjectStore, Objm } from "@nats-io/obj";
+import type { ObjectStore, Objm } from "@nats-io/obj";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { within } from "./deadline.ts";
 
@@ -27,8 +27,8 @@ export async function putObject(nc: NatsConnection, object: ArtifactObject): Pro
   if (digest !== `sha256:${sha.toString("hex")}`)
     throw new Error(`artifact ${key}: its digest ${digest} is not that of its ${bytes.length} bytes`);
   const bucket = await artifacts(nc);
-  const existing = await bucket.info(key);
-  if (existing !== null && !existing.deleted && sameDigest(existing.digest, sha)) return;
+  const stored = await bucket.info(key);
+  if (stored !== null && !stored.deleted && sameDigest(stored.digest, sha)) return;
   await bucket.putBlob({ name: key, metadata: { media_type: mediaType } }, bytes);
 }
 
@@ -47,7 +47,7 @@ export async function getObject(
   key: string,
   maxBytes = Number.POSITIVE_INFINITY,
 ): Promise<Uint8Array | null> {
-  const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
+  const bucket = await existing(nc);
   const info = (await bucket?.info(key)) ?? null;
   if (bucket === null || info === null || info.deleted) return null;
   // A link may lead into another bucket, of which its writer was told nothing (NATS ADR-20).
@@ -67,7 +67,7 @@ export async function getObject(
  * @returns whether there was anything to delete
  */
 export async function deleteObject(nc: NatsConnection, key: string): Promise<boolean> {
-  const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
+  const bucket = await existing(nc);
   const info = (await bucket?.info(key)) ?? null;
   if (bucket === null || info === null) return false;
   const { purged } = await bucket.delete(key);
@@ -80,7 +80,7 @@ export async function deleteObject(nc: NatsConnection, key: string): Promise<boo
  * @throws what NATS throws, as of a connection that may not read the bucket
  */
 export async function wasDeleted(nc: NatsConnection, key: string): Promise<boolean> {
-  const bucket = await new Objm(nc).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
+  const bucket = await existing(nc);
   return (await bucket?.info(key))?.deleted === true;
 }
 
@@ -107,10 +107,18 @@ function tooLarge(maxBytes: number, bytes: number): Error {
   return new Error(`expected at most ${maxBytes} bytes, got ${bytes}`);
 }
 
+async function storesOf(nc: NatsConnection): Promise<Objm> {
+  const { Objm } = await import("./object-store.ts");
+  return new Objm(nc);
+}
+
+/** The bucket; null when there is none. */
+async function existing(nc: NatsConnection): Promise<ObjectStore | null> {
+  return (await storesOf(nc)).open(ARTIFACTS_BUCKET).catch(nullIfMissing);
+}
+
 async function artifacts(nc: NatsConnection): Promise<ObjectStore> {
-  const manager = new Objm(nc);
-  const existing = await manager.open(ARTIFACTS_BUCKET).catch(nullIfMissing);
-  return existing ?? manager.create(ARTIFACTS_BUCKET);
+  return (await existing(nc)) ?? (await storesOf(nc)).create(ARTIFACTS_BUCKET);
 }
 
 function nullIfMissing(error: unknown): null {
