@@ -129,13 +129,13 @@ async function draftOf(
   };
 }
 
-const stored = z.object({ payload: z.object({ content: z.optional(z.string()) }) });
+const stored = z.whenUsed(() => z.object({ payload: z.object({ content: z.optional(z.string()) }) }));
 
 /** What the open question asks, as its requester was told. */
 async function promptText(values: Values, entries: readonly Entry[]): Promise<string | undefined> {
   const event = promptOf(entries);
   if (event === undefined) return undefined;
-  return stored.parse(JSON.parse(await values.text(event.body))).payload.content;
+  return stored().parse(JSON.parse(await values.text(event.body))).payload.content;
 }
 
 /** Lets a worker know what a control has put, unless one knows it already. */

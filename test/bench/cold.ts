@@ -26,7 +26,7 @@ export async function benchCold({ rounds }: ColdOptions): Promise<void> {
   const out = new Recording("cold");
   say(`importing each function's bundle in a new process, ${rounds} times …`);
   const imports = new Map(
-    own.map((one) => [one.name, median(Array.from({ length: rounds }, () => importTime(one)))]),
+    own.map((one) => [one.name, median(Array.from({ length: rounds }, () => importTime(one).ms))]),
   );
   const runs: Said[][] = [];
   for (let round = 1; round <= rounds; round++) {

@@ -18,6 +18,7 @@ import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
 import { sizesOf, startFiles } from "../bench/cold/bundle.ts";
 import { writeClients } from "../bench/cold/clients.ts";
+import { ownParts } from "./support/own-code.ts";
 
 letEsbuildGrow();
 const scratch = mkdtempSync(join(tmpdir(), "sluice-bundle-"));
@@ -166,6 +167,21 @@ for (const name of FUNCTION_NAMES)
     assert.ok(sizesOf(folder).atStart <= BESIDE_CLIENTS * sizesOf(clients).atStart);
     assert.deepEqual(startFiles(folder), ["index.mjs"]);
     assert.equal(readFileSync(join(folder, "index.mjs.map"), "utf8").includes("zod/v4/classic/"), false);
+  });
+
+for (const name of FUNCTION_NAMES)
+  test(`a start of ${name} makes no schema, and none of what V8 and zod have that is dear`, async () => {
+    const { atStart } = await ownParts(`${name}/handler.ts`);
+    const text = atStart.join("\n");
+    assert.match(text, /^var \w+ = whenUsed\(.* zod_exports\./m);
+    assert.doesNotMatch(text, /^var \w+ = zod_exports\./m);
+    const code = readFileSync(join(bundles.folders[name], "index.mjs"), "utf8");
+    assert.doesNotMatch(
+      code,
+      /[^\\]\\p\{/,
+      "V8 checks a literal pattern at once, with its classes of Unicode",
+    );
+    assert.doesNotMatch(code, /\bBIGINT_FORMAT_RANGES\b/, "zod's helpers as a whole (shared/zod.ts, orElse)");
   });
 
 test("the inputs are our own files, and what npm notes of the packages", () => {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
+import * as z from "zod";
 import { functionEnvironment } from "../../../infra/local/function-environment.ts";
 import type { FunctionDeclaration } from "../../../infra/local/stack.ts";
 
@@ -43,22 +44,28 @@ function importedBy(file: string, codeDir: string, known = new Set<string>()): s
 }
 
 const IMPORT = `
-const began = performance.now();
+const [began, used] = [performance.now(), process.cpuUsage()];
 await import(process.argv[1]);
-process.stdout.write(String(performance.now() - began), () => process.exit(0));
+const ms = performance.now() - began;
+const { user, system } = process.cpuUsage(used);
+process.stdout.write(JSON.stringify({ ms, cpuMs: (user + system) / 1_000 }), () => process.exit(0));
 `;
+const imported = z.object({ ms: z.number(), cpuMs: z.number() });
+
+/** How long an import took, and how long the process computed for it, in milliseconds. */
+export type Imported = z.infer<typeof imported>;
 
 /**
- * How long a new process takes to import a bundle in the environment of a function, in milliseconds.
+ * Imports a bundle in a new process, in the environment of a function.
  *
  * @param codeDir the bundle's folder. Default: the function's own
+ * @throws Error when it cannot be imported
  */
-export function importTime(declaration: FunctionDeclaration, codeDir = declaration.codeDir): number {
+export function importTime(declaration: FunctionDeclaration, codeDir = declaration.codeDir): Imported {
   const nowhere = { dynamodb: NOWHERE, sqs: NOWHERE, s3: NOWHERE, nats: "nats://127.0.0.1:1" };
   const env = functionEnvironment(declaration, nowhere, { credentials: "none", ca: undefined }, 1);
   const args = ["--input-type=module", "-e", IMPORT, pathToFileURL(join(codeDir, "index.mjs")).href];
   const { stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
-  const ms = Number.parseFloat(stdout);
-  if (Number.isNaN(ms)) throw new Error(`${declaration.name}: its bundle could not be imported: ${stderr}`);
-  return ms;
+  if (stdout === "") throw new Error(`${declaration.name}: its bundle could not be imported: ${stderr}`);
+  return imported.parse(JSON.parse(stdout));
 }

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type BuildOptions, build, type OutputFile } from "esbuild";
 import { ROOT } from "../../../infra/bundle.ts";
 
@@ -13,9 +13,26 @@ export async function ownCode(entry: string): Promise<string> {
   return file?.text ?? "";
 }
 
-/** The same in the parts that a start loads, and the one of which it is the first; the others are loaded later. */
-export async function ownParts(entry: string): Promise<readonly OutputFile[]> {
-  return await buildOwn(entry, { splitting: true });
+/** The same in parts: those that a start loads, and those that are loaded later. */
+export async function ownParts(
+  entry: string,
+): Promise<{ readonly atStart: readonly string[]; readonly later: readonly string[] }> {
+  const files = await buildOwn(entry, { splitting: true });
+  const parts = new Map(files.map(({ path, text }) => [basename(path), text]));
+  const first = reachable("index.js", parts);
+  const texts = (atStart: boolean) =>
+    Array.from(parts).flatMap(([name, text]) => (first.has(name) === atStart ? [text] : []));
+  return { atStart: texts(true), later: texts(false) };
+}
+
+const CHUNK = /(?:from|import) "\.\/([^"]+)"/g;
+
+/** A part, and those that it imports at once, in turn. */
+function reachable(name: string, parts: ReadonlyMap<string, string>, known = new Set<string>()): Set<string> {
+  if (known.has(name)) return known;
+  known.add(name);
+  for (const [, next = ""] of parts.get(name)?.matchAll(CHUNK) ?? []) reachable(next, parts, known);
+  return known;
 }
 
 async function buildOwn(entry: string, options: BuildOptions): Promise<OutputFile[]> {
