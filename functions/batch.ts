@@ -1,8 +1,15 @@
 import { BatchProcessor, EventType, processPartialResponse } from "@aws-lambda-powertools/batch";
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
+import { within } from "../shared/nats/deadline.ts";
 import { workHint } from "../shared/tasks/messages.ts";
 import type { LogFields } from "../shared/telemetry/fields.ts";
 import { errorFields, type Telemetry } from "../shared/telemetry/index.ts";
+
+/**
+ * How long a record of a batch that was received before has for itself, in milliseconds. What ends its function does so at
+ * once, if it does; what cannot be reached takes its time, and ten in turn would take more than a function has.
+ */
+const TURN_MS = 1_000;
 
 /** Which receive of a message this is, from 1 (SQS API: ReceiveMessage, ApproximateReceiveCount). */
 export function receives(record: SQSRecord): number {
@@ -19,6 +26,19 @@ function shuffled<T>(items: readonly T[]): T[] {
   return copy;
 }
 
+type TakeRecord = (record: SQSRecord) => Promise<void>;
+
+/** Takes each record when the one before it is done, or has had its time. */
+function inTurn(take: TakeRecord): TakeRecord {
+  let turn: Promise<unknown> = Promise.resolve();
+  return (record) => {
+    const taken = turn.then(() => take(record));
+    const done = taken.catch(() => {});
+    turn = turn.then(() => within(done, TURN_MS));
+    return taken;
+  };
+}
+
 /** The task that a hint speaks of, by which `sluice logs` finds what went wrong with it. */
 function taskOf({ body }: SQSRecord): LogFields {
   try {
@@ -32,7 +52,7 @@ function taskOf({ body }: SQSRecord): LogFields {
 /**
  * Takes the records of a batch, all at once, and reports those that failed. If one has been received before, a record
  * of its batch may have ended the function: then they are taken one after the other, in another order each time, so
- * that the harmless ones get through.
+ * that the harmless ones get through. One that takes its time is not waited for.
  *
  * @param take takes a record, and puts aside what is yet to be waited for when it has done so, which never rejects: that is
  *   waited for when all records are taken
@@ -57,10 +77,10 @@ export async function eachRecord(
   };
   const response = await processPartialResponse(
     { ...event, Records },
-    told,
+    repeated ? inTurn(told) : told,
     new BatchProcessor(EventType.SQS),
     {
-      processInParallel: !repeated,
+      processInParallel: true,
       throwOnFullBatchFailure: false,
     },
   );

@@ -25,3 +25,35 @@ test("what went wrong with a hint's task is told with the task's id, so that its
     { ...told, sqsMessageId: "c" },
   ]);
 });
+
+test("of a batch that was received before each is taken when the one before it is done", async () => {
+  const order: string[] = [];
+  const Records = ["a", "b", "c"].map((id) => recordOf(id, "{}", id === "b" ? "2" : "1"));
+  await eachRecord({ Records }, { error() {} }, async ({ messageId }) => {
+    order.push(`begins ${messageId}`);
+    await new Promise(setImmediate);
+    order.push(`ends ${messageId}`);
+    if (messageId === "a") throw new Error("the next one is taken all the same");
+  });
+  const begun = order.filter((what) => what.startsWith("begins"));
+  assert.deepEqual(begun.toSorted(), ["begins a", "begins b", "begins c"]);
+  assert.deepEqual(
+    order,
+    begun.flatMap((what) => [what, what.replace("begins", "ends")]),
+  );
+});
+
+test("of a batch that was received before none waits for long for one that meets what cannot be reached", async () => {
+  const begun: string[] = [];
+  const all = Promise.withResolvers<void>();
+  // Ends the test without the mend.
+  const patience = setTimeout(() => all.reject(new Error("the other one was not taken meanwhile")), 20_000);
+  const Records = ["a", "b"].map((id) => recordOf(id, "{}", "2"));
+  const { batchItemFailures } = await eachRecord({ Records }, { error() {} }, async ({ messageId }) => {
+    begun.push(messageId);
+    if (begun.length === Records.length) all.resolve();
+    await all.promise;
+  });
+  clearTimeout(patience);
+  assert.deepEqual(batchItemFailures, []);
+});
