@@ -4,6 +4,9 @@ import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin }
 /** Some dependencies are CommonJS and require Node's own modules, which an ES module cannot do by itself. */
 export const MODULE_BANNER = `import{createRequire as sluiceRequire}from"node:module";const require=sluiceRequire(import.meta.url);`;
 
+/** And ask where they are, if only to say so: an ES module knows it by other names. Files beside them are not in a bundle. */
+const COMMON_JS = { __dirname: "import.meta.dirname", __filename: "import.meta.filename" };
+
 /** The first of a function's files, which Lambda imports. */
 const INDEX = "index.mjs";
 
@@ -41,6 +44,7 @@ export async function buildFunction(
     ...OUTPUT,
     // ES modules first: only they can be shaken down to what a function uses.
     mainFields: ["module", "main"],
+    define: COMMON_JS,
     splitting: true,
     metafile: true,
     sourcemap: "inline",
