@@ -70,7 +70,7 @@ async function main(): Promise<void> {
     )
       return;
     const sources = { agentsDir, agentsYaml, agentFiles: files, inputs: [...inputs, ...read] };
-    await writeRecord(app.outdir, { stackName: name, ...sources });
+    await writeRecord(app.outdir, { stackName: name, ...sources }, performance.timeOrigin);
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }

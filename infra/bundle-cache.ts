@@ -39,23 +39,19 @@ export async function keptOr(file: string, root: string, make: () => Promise<Mad
     return { inputs: Object.keys(found.data.inputs), files: found.data.files };
   const since = Date.now() - COARSE_MS;
   const made = await make();
-  // Of a source that was changed meanwhile nobody can say which text went in.
-  if (await isUnchanged(made.inputs, since)) await keep(file, root, made);
+  await keep(file, root, made, since);
   return made;
 }
 
 /** That it cannot be kept, on a full disk or a read-only one, is no reason to do without it, and told once. */
-async function keep(file: string, root: string, { inputs: paths, files }: Made): Promise<void> {
-  const inputs: Record<string, string> = {};
-  for (const path of paths) inputs[path] = await digestOf(path);
-  // Another process that looks meanwhile finds the old one or the new one, and no half.
-  const fresh = `${file}.${randomUUID()}`;
+async function keep(file: string, root: string, made: Made, since: number): Promise<void> {
+  const { files } = made;
+  const inputs = await digestsOf(made.inputs);
+  // Of a source that was changed meanwhile nobody can say which text went in; hence the look comes after the digests.
+  if (!(await areUnchanged(made.inputs, since))) return;
   try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(fresh, JSON.stringify({ root, inputs, files }));
-    await rename(fresh, file);
+    await writeWhole(file, JSON.stringify({ root, inputs, files }));
   } catch (error) {
-    await rm(fresh, { force: true }).catch(() => {});
     tellOnce(dirname(file), error);
   }
 }
@@ -68,12 +64,32 @@ function tellOnce(folder: string, error: unknown): void {
   console.error(`${NOT_KEPT}${folder}: ${why}; they take longer, for they are made anew`);
 }
 
-/** Whether nothing was written since then, in milliseconds since 1970; what is not there was not. */
-async function isUnchanged(paths: readonly string[], since: number): Promise<boolean> {
+/**
+ * Writes a file, and the folder that it lies in. Another process that looks meanwhile finds the old one or the new one, and
+ * no half.
+ */
+export async function writeWhole(file: string, text: string): Promise<void> {
+  const fresh = `${file}.${randomUUID()}`;
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(fresh, text);
+    await rename(fresh, file);
+  } catch (error) {
+    await rm(fresh, { force: true }).catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Whether no file was changed since then, in milliseconds since 1970; what is not there was not. Asked for is when its
+ * entry was changed, which nobody can set back: a file that is moved here, or copied with its times, is an old one by the
+ * other (inode(7), st_ctime and st_mtime).
+ */
+export async function areUnchanged(paths: readonly string[], since: number): Promise<boolean> {
   const times = await Promise.all(
     paths.map((path) =>
       stat(path).then(
-        ({ mtimeMs }) => mtimeMs,
+        ({ ctimeMs }) => ctimeMs,
         () => 0,
       ),
     ),
@@ -84,6 +100,13 @@ async function isUnchanged(paths: readonly string[], since: number): Promise<boo
 async function isCurrent(inputs: Readonly<Record<string, string>>): Promise<boolean> {
   for (const [path, known] of Object.entries(inputs)) if ((await digestOf(path)) !== known) return false;
   return true;
+}
+
+/** Of each file's content what {@link digestOf} gives, by path. */
+export async function digestsOf(paths: readonly string[]): Promise<Record<string, string>> {
+  const digests: Record<string, string> = {};
+  for (const path of paths) digests[path] = await digestOf(path);
+  return digests;
 }
 
 /** Of a file's content, SHA-256; of a file that is not there, what no other has. */

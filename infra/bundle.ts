@@ -40,7 +40,7 @@ export interface Bundles {
   readonly workFolders: ReadonlyMap<string, string>;
   /** That of the bridge as a service, with its Dockerfile. */
   readonly serviceFolder: string;
-  /** Every file that went in, dependencies excluded, as absolute paths. */
+  /** Every file that went in as absolute paths, except for what is installed in the repository, of which npm's notes are. */
   readonly inputs: readonly string[];
 }
 
@@ -163,9 +163,11 @@ async function makeBundle(options: BundleOptions & Bundle): Promise<Made> {
     nodePaths: [join(root, "node_modules")],
     plugins: [sluiceModules(options, root), zodOfStarts(root)],
   });
+  const packages = join(root, "node_modules", "/");
   const ownInputs = Object.keys(inputs)
-    .filter((path) => !path.startsWith(NAMESPACE) && !path.includes("node_modules/"))
-    .map((path) => resolve(root, path));
+    .filter((path) => !path.startsWith(NAMESPACE))
+    .map((path) => resolve(root, path))
+    .filter((path) => !path.startsWith(packages));
   const makers = ["bundle.ts", "function-build.ts"].map((file) => join(import.meta.dirname, file));
   return {
     files: Object.fromEntries(files.map(({ path, text }) => [relative(nominal, path), text])),

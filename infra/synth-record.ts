@@ -4,12 +4,14 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 import { agentFiles } from "../shared/config/load-agents.ts";
 import { ROOT } from "./bundle.ts";
-import { digestOf, readJson } from "./bundle-cache.ts";
+import { areUnchanged, digestOf, digestsOf, readJson } from "./bundle-cache.ts";
 
 /** Beside the template, what it was made of: as long as nothing of that changes it need not be made again. */
 export const RECORD_FILE = "sluice-synth.json";
 
 const record = z.object({
+  /** The repository's: another checkout makes another stack of the same agents. */
+  root: z.string(),
   stackName: z.string(),
   agentsDir: z.string(),
   agentsYaml: z.string(),
@@ -29,12 +31,17 @@ export interface SynthSources {
   readonly inputs: readonly string[];
 }
 
-/** Writes down what the assembly in `dir` was made of. */
-export async function writeRecord(dir: string, sources: SynthSources): Promise<void> {
+/**
+ * Writes down what the assembly in `dir` was made of; not if some of that was changed while it was made, for then nobody can
+ * say which text went in.
+ *
+ * @param since when making it began, in milliseconds since 1970
+ */
+export async function writeRecord(dir: string, sources: SynthSources, since: number): Promise<void> {
   const paths = [...sources.inputs, ...ownFiles()];
-  const inputs: Record<string, string> = {};
-  for (const path of paths) inputs[path] = await digestOf(path);
-  const written: SynthRecord = { ...sources, agentFiles: [...sources.agentFiles], inputs };
+  const inputs = await digestsOf(paths);
+  if (!(await areUnchanged(paths, since))) return;
+  const written: SynthRecord = { root: ROOT, ...sources, agentFiles: [...sources.agentFiles], inputs };
   await writeFile(join(dir, RECORD_FILE), JSON.stringify(written));
 }
 
@@ -52,7 +59,7 @@ export async function currentRecord(
   const found = record.safeParse(await readJson(join(dir, RECORD_FILE)));
   if (!found.success) return undefined;
   const { data } = found;
-  if (data.agentsDir !== agentsDir || data.agentsYaml !== agentsYaml) return undefined;
+  if (data.root !== ROOT || data.agentsDir !== agentsDir || data.agentsYaml !== agentsYaml) return undefined;
   if (agentFiles(agentsDir).join("\n") !== data.agentFiles.join("\n")) return undefined;
   for (const [path, known] of Object.entries(data.inputs))
     if ((await digestOf(path)) !== known) return undefined;
@@ -61,7 +68,7 @@ export async function currentRecord(
 
 /** What makes the template besides what is bundled: these folders' own files and the dependencies. */
 function ownFiles(): string[] {
-  const folders = [import.meta.dirname, join(import.meta.dirname, "observability")];
+  const folders = ["infra", "infra/observability", "shared/config"].map((folder) => join(ROOT, folder));
   const sources = folders.flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith(".ts"))

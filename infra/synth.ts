@@ -42,17 +42,22 @@ export async function synthesize(options: SynthOptions = {}): Promise<Synthesis>
   const agentsYaml = resolve(options.agentsYaml ?? join(ROOT, "agents.yaml"));
   const assemblyDir = resolve(options.outDir ?? join(ROOT, "cdk.out"));
   const known = await currentRecord(assemblyDir, agentsDir, agentsYaml);
-  const { tell = console.error } = options;
-  const { stackName } = known ?? (await renew(assemblyDir, agentsDir, agentsYaml, tell));
+  const make = () => renew(assemblyDir, agentsDir, agentsYaml, options.tell ?? console.error);
+  // Whoever changes an agent meanwhile means to go on from there.
+  const made = known ?? (await make()) ?? (await make());
+  if (made === undefined)
+    throw new SynthError("the sources changed while the stack was being synthesized, twice");
+  const { stackName } = made;
   return { assemblyDir, templatePath: join(assemblyDir, `${stackName}.template.json`), stackName };
 }
 
+/** Makes the assembly anew; nothing when the sources were changed meanwhile. */
 async function renew(
   assemblyDir: string,
   agentsDir: string,
   agentsYaml: string,
   tell: (line: string) => void,
-): Promise<SynthRecord> {
+): Promise<SynthRecord | undefined> {
   const parent = dirname(assemblyDir);
   await mkdir(parent, { recursive: true });
   const scratch = await mkdtemp(join(parent, `.${basename(assemblyDir)}-`));
@@ -67,9 +72,7 @@ async function renew(
     // Its other notes are of agents.yaml, which whoever runs the stack reads as well.
     for (const line of said.split("\n")) if (line.startsWith(NOT_KEPT)) tell(line);
     const record = await currentRecord(fresh, agentsDir, agentsYaml);
-    if (record === undefined)
-      throw new SynthError("the sources changed while the stack was being synthesized");
-    await replace(assemblyDir, fresh);
+    if (record !== undefined) await replace(assemblyDir, fresh);
     return record;
   } finally {
     process.off("exit", remove);

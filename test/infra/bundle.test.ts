@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -11,6 +11,7 @@ import {
   bundleFunctions,
   FUNCTION_NAMES,
   type FunctionName,
+  KEPT_BUNDLES,
   ROOT,
 } from "../../infra/bundle.ts";
 import { letEsbuildGrow } from "../../infra/esbuild-memory.ts";
@@ -191,6 +192,17 @@ test("the inputs are our own files, and what npm notes of the packages", () => {
     bundles.inputs.some((path) => /node_modules\/(?!\.package-lock\.json$)|sluice:/.test(path)),
     false,
   );
+});
+
+test("packages of agents elsewhere, of which the repository's npm notes nothing, are inputs", async () => {
+  const folder = join(scratch, "elsewhere");
+  const word = join(folder, "node_modules", "word", "index.js");
+  mkdirSync(dirname(word), { recursive: true });
+  writeFileSync(word, "export default 'hello';");
+  const file = join(folder, "greeter.ts");
+  writeFileSync(file, 'import word from "word";\nexport default word;');
+  const { inputs } = await bundle("own-packages", [file], KEPT_BUNDLES);
+  assert.ok(inputs.includes(word));
 });
 
 test("an agent that does not parse is named", async () => {
