@@ -13,6 +13,7 @@ async function main(): Promise<void> {
   const health = await healthServer(Number(process.env.HEALTH_PORT ?? 0), () => service.healthy());
   await service.ended;
   health.close();
+  health.closeAllConnections(); // also of whoever has asked nothing yet
   await wiring.link.close();
   wiring.sqs.destroy();
 }

@@ -1,7 +1,8 @@
-import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
+import { errors, type NatsConnection } from "@nats-io/transport-node";
 import { type Login, readCredentials, secretOf } from "./credentials.ts";
 import { within } from "./deadline.ts";
 import { NatsError } from "./errors.ts";
+import { connect } from "./transport.ts";
 
 /** Where NATS is and as whom to speak to it. */
 export interface NatsSettings {

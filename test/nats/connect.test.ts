@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -29,6 +30,36 @@ test("nobody at the address is a clear error", async () => {
   const expected = isNatsError("nats_unreachable", new RegExp(`${server.url} cannot be reached`));
   await assert.rejects(connectNats(settings), expected);
   await assert.rejects(new NatsLink(() => settings).get(), expected);
+});
+
+test("a server that takes connections and says nothing, or no more, keeps none of them", async () => {
+  const open = new Set<Socket>();
+  const info =
+    '{"server_id":"S","version":"2.10.0","proto":1,"headers":true,"max_payload":1024,"tls_required":true}';
+  const urls = [];
+  const servers = [];
+  for (const [scheme, greeting] of [
+    ["nats", ""],
+    ["tls", `INFO ${info}\r\n`],
+  ] as const) {
+    const server = createServer((socket) => {
+      open.add(socket.resume().once("error", () => {}));
+      socket.once("close", () => open.delete(socket));
+      socket.write(greeting);
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    servers.push(server);
+    const { port } = server.address() as AddressInfo;
+    urls.push(`${scheme}://127.0.0.1:${port}`);
+  }
+  const expected = isNatsError("nats_unreachable", /cannot be reached \(timeout\)/);
+  await Promise.all(
+    urls.map(async (url) =>
+      assert.rejects(connectNats({ servers: [url], credentials: "none", name: "test" }), expected),
+    ),
+  );
+  await until("no connection is open", () => open.size === 0, { withinMs: 10_000 });
+  for (const server of servers) server.close();
 });
 
 test("replies come to inboxes that carry the client's name", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
@@ -233,6 +234,23 @@ test("what it loads only when it is needed it has: what TLS takes, and secrets",
     await until(words, () => service.said().includes(words), service);
     assert.equal(await stop(service), 0);
   }
+});
+
+test("asked to end it ends, though NATS takes connections and says nothing, and a connection to its health is open", async () => {
+  const silent = createServer((socket) => socket.resume().on("error", () => {}));
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  const { port: natsPort } = silent.address() as AddressInfo;
+  const port = await freePort();
+  const service = run(port, { NATS_SERVERS: `nats://127.0.0.1:${natsPort}` });
+  await until("a run that failed", () => service.said().includes("cannot be reached (timeout)"), service);
+  const asking = connect(port, "127.0.0.1").on("error", () => {});
+  await once(asking, "connect");
+  const ended = stop(service);
+  // Ends the test without the mend.
+  setTimeout(() => service.child.kill("SIGKILL"), 20_000).unref();
+  assert.equal(await ended, 0);
+  asking.destroy();
+  silent.close();
 });
 
 test("what it is not told it names, and ends", async () => {
