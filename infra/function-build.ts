@@ -50,7 +50,8 @@ export async function buildFunction(
     sourcemap: "inline",
     ...options,
   });
-  const parts = new Map(outputFiles.map((file) => [basename(file.path), file]));
+  const named = withNamesOf(commonJsIn(metafile));
+  const parts = new Map(outputFiles.map(({ path, text }) => [basename(path), named(text)]));
   const start = exportsAtStart(metafile);
   const asked = importedLater(metafile);
   const others = [...parts.keys()].filter((name) => name !== INDEX && (asked.has(name) || !start.has(name)));
@@ -98,12 +99,31 @@ function importedLater({ outputs }: Metafile): Set<string> {
   );
 }
 
+/** The files that are CommonJS and imported later: of what those export esbuild exports the whole alone, as `default`. */
+function commonJsIn({ inputs, outputs }: Metafile): string[] {
+  return Object.entries(outputs).flatMap(([path, { entryPoint = "" }]) =>
+    inputs[entryPoint]?.format === "cjs" ? [basename(path)] : [],
+  );
+}
+
+/** What an import of CommonJS gives under Node.js: beside the whole, each thing by its name (Node.js: ECMAScript modules, CommonJS namespaces). */
+const NAMED = `(({default:all})=>{const of={__proto__:null,default:all};if(typeof all==="object"||typeof all==="function")for(const name of Object.keys(all??{}))if(name!=="default")Object.defineProperty(of,name,{enumerable:true,get:()=>all[name]});return of})`;
+
+/** Has imports of these files give what Node.js would. */
+function withNamesOf(files: readonly string[]): (text: string) => string {
+  return (text) =>
+    files.reduce(
+      (of, file) => of.replaceAll(`import("./${file}")`, `import("./${file}").then(${NAMED})`),
+      text,
+    );
+}
+
 /**
  * Joins the files of a start in `index.mjs`, which exports what each of them did, under short names of its own; the other files
  * stay as they are, and take from it what they took from those.
  */
 function joined(
-  parts: ReadonlyMap<string, OutputFile>,
+  parts: ReadonlyMap<string, string>,
   start: ReadonlyMap<string, readonly string[]>,
   outdir: string,
 ): Plugin {
@@ -136,7 +156,7 @@ function joined(
         resolveDir: outdir,
       }));
       of.onLoad({ filter: /./, namespace: "file" }, ({ path }) => ({
-        contents: parts.get(basename(path))?.contents,
+        contents: parts.get(basename(path)),
       }));
     },
   };

@@ -21,18 +21,24 @@ const SOURCES = {
       const [later, again, other] = await Promise.all([import("./later.ts"), import("./counted.ts"), import("./other.ts")]);
       return JSON.stringify({
         loads: globalThis.loads, same: again.counted === counted, seen: later.seen(), shared: shared === other.shared,
-        named: later.named, place: later.place, failed: later.failed(), stack: later.stack(),
+        named: later.named, place: later.place, common: await later.common(), failed: later.failed(), stack: later.stack(),
       });
     };`,
   "counted.ts": `globalThis.loads = (globalThis.loads ?? 0) + 1; export let counted = { n: 0 }; export const raise = () => counted.n++;`,
   "shared.ts": `import { basename, place } from "./common.cjs"; export const shared = { basename, place };`,
   "common.cjs": `exports.basename = require("node:path").basename; exports.place = [__dirname, __filename, typeof __dirname];`,
+  "alone.cjs": `module.exports = () => "called"; module.exports.sum = (a, b) => a + b;`,
+  "nothing.cjs": `module.exports = null;`,
   "later.ts": `
     import { counted, raise } from "./counted.ts";
     import { shared } from "./shared.ts";
     class OutOfPaper extends Error { constructor() { super(); this.name = new.target.name; } }
     export const named = shared.basename("/a/b");
     export const place = shared.place;
+    export const common = async () => {
+      const [{ basename, default: all }, { sum, default: alone }] = await Promise.all([import("./common.cjs"), import("./alone.cjs")]);
+      return [basename("/a/b"), all.basename === basename, sum(1, 2), alone(), Object.keys(await import("./nothing.cjs"))];
+    };
     export const seen = () => { raise(); return counted.n; };
     export const failed = () => new OutOfPaper().name;
     export const stack = () => new Error("here").stack;`,
@@ -81,10 +87,13 @@ test("what a start has loaded is the same when it is imported later, and is not 
 
 test("CommonJS finds Node's own modules", () => assert.equal(said.named, "b"));
 
+test("CommonJS that is imported when it is needed gives its exports by their names, as under Node.js", () =>
+  assert.deepEqual(said.common, ["b", true, 3, "called", ["default"]]));
+
 test("CommonJS that asks where it is learns where the bundle is", () =>
   assert.deepEqual(said.place, [outdir, join(outdir, "index.mjs"), "string"]));
 
 test("what is loaded later, such as agents, keeps the names of its classes", () =>
   assert.equal(said.failed, "OutOfPaper"));
 
-test("a stack leads to the source", () => assert.match(String(said.stack), /later\.ts:9:/));
+test("a stack leads to the source", () => assert.match(String(said.stack), /later\.ts:13:/));
