@@ -39,8 +39,8 @@ export function clientName(deployment: string, functionName: string): string {
 /**
  * Connects to the first of the servers that answers. The connection reconnects by itself for as long as it is open.
  *
- * Credentials out of a secret may have been replaced since it was read: when they are refused it is read again, and
- * tried once more.
+ * Credentials out of a secret may have been replaced since it was read: when they are refused, or its certificates may be,
+ * it is read again, and tried once more.
  *
  * Its inboxes start with `_INBOX_<name>` rather than `_INBOX`, so that an operator can allow this client its own
  * replies and nobody else's (NATS docs: "Authorization", private inboxes).
@@ -49,22 +49,41 @@ export function clientName(deployment: string, functionName: string): string {
  */
 export async function connectNats(settings: NatsSettings): Promise<NatsConnection> {
   const { credentials } = settings;
+  const login = await readCredentials(credentials);
   try {
-    return await dial(settings, await readCredentials(credentials));
+    return await dial(settings, login);
   } catch (error) {
-    const refused = error instanceof NatsError && error.code === "nats_refused";
-    if (!refused || secretOf(credentials) === undefined) throw error;
-    return await dial(settings, await readCredentials(credentials, { fresh: true }));
+    if (!(error instanceof NatsError) || secretOf(credentials) === undefined) throw error;
+    if (error.code !== "nats_refused" && !mayBeOfCertificates(error, login)) throw error;
+    const fresh = await readCredentials(credentials, { fresh: true });
+    if (error.code !== "nats_refused" && isSame(fresh, login)) throw error;
+    return await dial(settings, fresh);
   }
 }
 
-async function dial(settings: NatsSettings, { tls = {}, ...login }: Login): Promise<NatsConnection> {
+/** Whether two have the same certificates. */
+function isSame(one: Login, other: Login): boolean {
+  return JSON.stringify(one.tls) === JSON.stringify(other.tls);
+}
+
+/**
+ * Whether it may be the certificates that one side does not take. Of a client's that is refused the client only sees that
+ * nothing comes any more (TLS 1.3: the handshake is over by then, as far as it knows).
+ */
+function mayBeOfCertificates({ cause }: NatsError, { tls }: Login): boolean {
+  const isNobodyThere =
+    cause instanceof Error && /connection refused|ENOTFOUND|EAI_AGAIN/.test(cause.message);
+  return tls !== undefined && !isNobodyThere;
+}
+
+async function dial(settings: NatsSettings, login: Login): Promise<NatsConnection> {
+  const { tls = {}, ...user } = login;
   const trusted = { ...(settings.ca !== undefined && { ca: settings.ca }), ...tls };
   const secured = Object.keys(trusted).length > 0 || settings.servers.some((url) => url.startsWith("tls://"));
   const identity = secured && (await import("./server-identity.ts")).serverIdentity(settings.servers);
   try {
     return await connect({
-      ...login,
+      ...user,
       servers: [...settings.servers],
       name: settings.name,
       inboxPrefix: `_INBOX_${settings.name.replaceAll(/[^A-Za-z0-9_.-]/g, "-")}`,
@@ -75,11 +94,11 @@ async function dial(settings: NatsSettings, { tls = {}, ...login }: Login): Prom
       ...(secured && { tls: { ...trusted, ...identity } }),
     });
   } catch (cause) {
-    throw connectError(settings, cause);
+    throw connectError(settings, login, cause);
   }
 }
 
-function connectError(settings: NatsSettings, cause: unknown): NatsError {
+function connectError(settings: NatsSettings, { tls }: Login, cause: unknown): NatsError {
   const servers = settings.servers.join(", ");
   const reason = cause instanceof Error ? cause.message : String(cause);
   if (cause instanceof errors.AuthorizationError || cause instanceof errors.UserAuthenticationExpiredError)
@@ -88,9 +107,10 @@ function connectError(settings: NatsSettings, cause: unknown): NatsError {
       `NATS at ${servers} refused the credentials (${reason}); check ${whatToCheck(settings)}`,
       { cause },
     );
+  const certificates = tls === undefined ? "" : `, and the certificates of ${settings.credentials}`;
   return new NatsError(
     "nats_unreachable",
-    `NATS at ${servers} cannot be reached (${reason}); check that it runs and that nats.servers names it`,
+    `NATS at ${servers} cannot be reached (${reason}); check that it runs and that nats.servers names it${certificates}`,
     { cause },
   );
 }

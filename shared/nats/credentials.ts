@@ -1,4 +1,6 @@
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
 import {
   type Authenticator,
   type ConnectionOptions,
@@ -104,12 +106,31 @@ function parseJsonLogin(content: string, source: string): Login {
     ...(nkey !== undefined && { authenticator: nkeyLogin(nkey, source) }),
     ...(creds !== undefined && { authenticator: credsLogin(creds, source) }),
     ...((ca ?? cert) !== undefined && {
-      tls: {
-        ...(ca !== undefined && { ca }),
-        ...(cert !== undefined && key !== undefined && { cert, key }),
-      },
+      tls: readable(
+        {
+          ...(ca !== undefined && { ca }),
+          ...(cert !== undefined && key !== undefined && { cert, key }),
+        },
+        source,
+      ),
     }),
   };
+}
+
+/** What is damaged is found here, and not taken for a server that cannot be reached. */
+function readable(tls: TlsTexts, source: string): TlsTexts {
+  try {
+    for (const text of [tls.ca, tls.cert]) if (text !== undefined) new X509Certificate(text);
+    createSecureContext(tls);
+    return tls;
+  } catch {
+    // The cause might quote what it could not read.
+    const what = tls.cert === undefined ? "ca" : "ca, cert or key";
+    throw new NatsError(
+      "nats_credentials",
+      `NATS credentials ${source}: ${what} in it is damaged${tls.cert === undefined ? "" : ", or the key is another certificate's"}`,
+    );
+  }
 }
 
 function nkeyLogin(seed: string, source: string): Authenticator {

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
+import { after, before, beforeEach, type TestContext, test } from "node:test";
 import { connectNats, NatsError, NatsLink } from "../../shared/nats/index.ts";
 import { readSecret, SecretError } from "../../shared/secrets/secrets.ts";
 import { startNats } from "../support/nats-server.ts";
@@ -67,16 +67,37 @@ test("a secret holds a token, user and password, an nkey seed or .creds, as a fi
   }
 });
 
-test("a secret may also hold whom to trust, and the certificate that a server asks for", async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), "sluice-tls-"));
-  t.after(() => rm(dir, { recursive: true }));
-  const [certFile, keyFile] = [join(dir, "cert.pem"), join(dir, "key.pem")];
-  const names = ["-subj", "/CN=nats", "-addext", "subjectAltName=IP:127.0.0.1"];
+interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly pem: string;
+  readonly key: string;
+}
+
+/** A certificate for this machine that it has signed itself; nothing where openssl makes none. */
+async function certificate(dir: string, id: string): Promise<Certificate | undefined> {
+  const [certFile, keyFile] = [join(dir, `${id}.pem`), join(dir, `${id}-key.pem`)];
+  const names = ["-subj", `/CN=${id}`, "-addext", "subjectAltName=IP:127.0.0.1"];
   const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const keys = [...kind, "-keyout", keyFile, "-out", certFile, "-days", "2"];
-  if (spawnSync(OPENSSL, ["req", "-x509", ...keys, ...names]).status !== 0)
-    return t.skip("openssl makes no certificate here");
-  const [pem, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
+  if (spawnSync(OPENSSL, ["req", "-x509", ...keys, ...names]).status !== 0) return undefined;
+  return { certFile, keyFile, pem: await readFile(certFile, "utf8"), key: await readFile(keyFile, "utf8") };
+}
+
+/** Two of them, in a folder that goes with the test. */
+async function twoCertificates(t: TestContext) {
+  const dir = await mkdtemp(join(tmpdir(), "sluice-tls-"));
+  t.after(() => rm(dir, { recursive: true }));
+  const [one, other] = [await certificate(dir, "one"), await certificate(dir, "other")];
+  if (one !== undefined && other !== undefined) return { one, other };
+  t.skip("openssl makes no certificate here");
+  return undefined;
+}
+
+test("a secret may also hold whom to trust, and the certificate that a server asks for", async (t) => {
+  const made = await twoCertificates(t);
+  if (made === undefined) return;
+  const { certFile, keyFile, pem, key } = made.one;
   const server = await startConfiguredNats({
     tls: { cert_file: certFile, key_file: keyFile, ca_file: certFile, verify: true },
     authorization: { token: "s3cret" },
@@ -86,6 +107,49 @@ test("a secret may also hold whom to trust, and the certificate that a server as
   name = `acme/nats-${++uses}`;
   const wary = connects(server.url, JSON.stringify({ token: "s3cret", cert: pem, key }));
   await assert.rejects(wary, isNatsError("nats_unreachable", /certificate/));
+});
+
+test("certificates in a secret are replaced as credentials are: it is read again when one side does not take them", async (t) => {
+  const made = await twoCertificates(t);
+  if (made === undefined) return;
+  const { one, other } = made;
+  // What the server shows, and whose certificates it takes.
+  const tls = (shown: Certificate, takes: Certificate) => ({
+    tls: { cert_file: shown.certFile, key_file: shown.keyFile, ca_file: takes.certFile, verify: true },
+  });
+  const text = (ca: Certificate, { pem, key }: Certificate) => JSON.stringify({ ca: ca.pem, cert: pem, key });
+  for (const [config, replaced] of [
+    [tls(other, one), text(other, one)],
+    [tls(one, other), text(one, other)],
+  ] as const) {
+    name = `acme/nats-${++uses}`;
+    const [before, after] = [await startConfiguredNats(tls(one, one)), await startConfiguredNats(config)];
+    await connects(before.url, text(one, one));
+    manager.secrets.set(name, { text: replaced });
+    manager.asked.length = 0;
+    await (await connectNats(settings(after.url))).close();
+    assert.deepEqual(manager.asked, [name]);
+    await Promise.all([before.stop(), after.stop()]);
+  }
+});
+
+test("certificates that are damaged, or a key of another, are told as such, and not quoted", async (t) => {
+  const made = await twoCertificates(t);
+  if (made === undefined) return;
+  const { one, other } = made;
+  const cut = (pem: string) => pem.replace(/\n[^-]{40}/, "\n");
+  const own = { cert: one.pem, key: one.key };
+  for (const wrong of [
+    { token: "t", ca: cut(one.pem) },
+    { ...own, cert: cut(one.pem) },
+    { ...own, key: cut(one.key) },
+    { ...own, key: other.key },
+  ]) {
+    name = `acme/nats-${++uses}`;
+    manager.secrets.set(name, { text: JSON.stringify(wrong) });
+    const expected = isNatsError("nats_credentials", /(ca|ca, cert or key) in it is damaged/);
+    await assert.rejects(connectNats(settings("tls://127.0.0.1:1")), expected);
+  }
 });
 
 test("a secret that was made from a file is read as its text", async () => {
