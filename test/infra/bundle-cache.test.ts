@@ -101,6 +101,7 @@ test("what another checkout has kept is none of this one's", async () => {
 });
 
 test("a bundle that cannot be kept is there all the same, and that is told once", async ({ mock }) => {
+  await write(second, "older than the bundle that is not kept");
   const said = mock.method(console, "error", () => {});
   const within = join(file, "below-a-file");
   for (const name of ["admit", "work"]) {
