@@ -105,9 +105,13 @@ export class Queues {
   look(name: string): { visible: number; inFlight: number; oldestSentAt: number | undefined } {
     const { ready = [], inflight = [] } = this.#server.inspectQueue(name)?.messages ?? {};
     const sent = [...ready, ...inflight.map(({ message }) => message)].map((of) => of.sentTimestamp);
+    // One whose time is over is to be received again, as in SQS; fauxqs 2.4.1 sees that with the next receive only, and
+    // from a dead-letter queue nobody may ever receive again.
+    const now = Date.now();
+    const inFlight = inflight.filter(({ visibilityDeadline }) => visibilityDeadline > now).length;
     return {
-      visible: ready.length,
-      inFlight: inflight.length,
+      visible: ready.length + inflight.length - inFlight,
+      inFlight,
       oldestSentAt: sent.length === 0 ? undefined : Math.min(...sent),
     };
   }
