@@ -6,8 +6,10 @@ import { callsOf } from "./support/calls.ts";
 import {
   allowedBy,
   changed,
+  deniedTo,
   findings,
   neededBy,
+  otherRoles,
   type Permission,
   type Program,
   programsOf,
@@ -30,6 +32,24 @@ const REMOTES = ["secret:acme/nats", "secret:acme/auditor", "env:KEY", "file:/ke
   auth: { credentials },
 }));
 const NETWORK = { vpcId: "new" };
+
+/**
+ * Of a VPC's flow logs (VPC User Guide, "IAM role for publishing flow logs to CloudWatch Logs"; the group is there), and of
+ * ECS, which fetches the container's image and passes its logs on (ECS Developer Guide, "Amazon ECS task execution IAM role").
+ */
+const IMAGES =
+  "arn:AWS::Partition:ecr:AWS::Region:AWS::AccountId:repository/cdk-hnb659fds-container-assets-AWS::AccountId-AWS::Region";
+const SERVICES = {
+  NetworkVpcRefusedIAMRole81938B59: ["CreateLogStream", "DescribeLogStreams", "PutLogEvents"].map(
+    (of) => `logs:${of} NetworkLogs410D5F1E`,
+  ),
+  bridgeTaskExecutionRole7D0AC49B: [
+    ...["BatchCheckLayerAvailability", "BatchGetImage"].map((of) => `ecr:${of} ${IMAGES}`),
+    "ecr:GetAuthorizationToken *",
+    `ecr:GetDownloadUrlForLayer ${IMAGES}`,
+    ...["CreateLogStream", "PutLogEvents"].map((of) => `logs:${of} bridgeLogsA579DB2C`),
+  ],
+};
 
 const forms = {
   "a bridge as a function, in no network": synthesized({
@@ -76,7 +96,16 @@ for (const [form, { template, programs }] of Object.entries(forms))
         const allowed = allowedBy(template, program.role);
         assert.ok(allowed.size > 0);
         assert.deepEqual(findings(needed, allowed), []);
+        assert.deepEqual(deniedTo(template, program), program.denied);
       });
+
+    test("what AWS does for the stack beside its programs it may, and nothing else", () => {
+      const others = otherRoles(template, programs).map((id) => [
+        id,
+        [...allowedBy(template, id)].toSorted(),
+      ]);
+      assert.deepEqual(Object.fromEntries(others), form.includes("service") ? SERVICES : {});
+    });
 
     test("a single permission that is removed is missed", () => {
       for (const [program, needed] of needs)

@@ -1,22 +1,40 @@
 import * as z from "zod";
-import { IN_VPC, TRACES } from "../../../infra/grants.ts";
 import { VALUES_PREFIX } from "../../../infra/storage.ts";
 import type { Call } from "./calls.ts";
 
 /** A permission: an action, and the resource as {@link named} calls it, such as `sqs:SendMessage Work1A2B3C4D`. */
 export type Permission = string;
 
-const statement = z.object({
-  Action: z.union([z.string(), z.array(z.string())]).transform((of) => [of].flat()),
-  Effect: z.enum(["Allow", "Deny"]),
-  Resource: z.unknown().transform((of) => [of].flat()),
-});
+/**
+ * What Lambda needs to hand on traces, and to put a function into a VPC (Lambda Developer Guide, "Visualize Lambda function
+ * invocations using AWS X-Ray"; "Giving Lambda functions access to resources in an Amazon VPC", required permissions). Not
+ * the lists that the roles are made with: what one of these lacks would be missed by nobody.
+ */
+const TRACES = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
+const IN_VPC = [
+  ...["CreateNetworkInterface", "DescribeNetworkInterfaces", "DescribeSubnets", "DeleteNetworkInterface"],
+  ...["AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"],
+].map((action) => `ec2:${action}`);
+
+const statement = z
+  .object({
+    Action: z.union([z.string(), z.array(z.string())]).transform((of) => [of].flat()),
+    Effect: z.enum(["Allow", "Deny"]),
+    Resource: z.unknown().transform((of) => [of].flat()),
+    Condition: z.unknown().optional(),
+  })
+  .refine(({ Effect, Condition }) => Effect === "Deny" || Condition === undefined, {
+    error: "expected no condition: what is allowed by one is not always allowed",
+  });
 const document = z.object({ Statement: z.array(statement) });
 const role = z.object({
   ManagedPolicyArns: z.undefined("expected no managed policy").optional(),
   Policies: z.array(z.object({ PolicyDocument: document })).default([]),
 });
 const policy = z.object({ PolicyDocument: document, Roles: z.array(z.unknown()).default([]) });
+const ofFunction = z.strictObject({
+  ArnEquals: z.strictObject({ "lambda:SourceFunctionArn": z.unknown() }),
+});
 const variables = z.record(z.string(), z.unknown());
 const lambda = z.object({
   Role: z.unknown(),
@@ -49,6 +67,8 @@ export interface Program {
   readonly environment: Readonly<Record<string, unknown>>;
   /** What AWS does in its name because of how it is declared. */
   readonly declared: readonly Permission[];
+  /** What of that its own code may not do, sorted. */
+  readonly denied: readonly Permission[];
 }
 
 /** The programs of a template. */
@@ -59,6 +79,7 @@ export function programsOf(template: Template): Program[] {
       role: named(of.Role),
       environment: of.Environment.Variables,
       declared: declaredBy(template, id, of),
+      denied: of.VpcConfig === undefined ? [] : pairs(IN_VPC, ["*"]).toSorted(),
     })),
     ...ofType(template, "AWS::ECS::TaskDefinition", task).map(([id, of]) => ({
       id,
@@ -67,6 +88,7 @@ export function programsOf(template: Template): Program[] {
         of.ContainerDefinitions[0].Environment.map(({ Name, Value }) => [Name, Value]),
       ),
       declared: [],
+      denied: [],
     })),
   ];
 }
@@ -82,6 +104,14 @@ function declaredBy(template: Template, id: string, of: z.infer<typeof lambda>):
     ...(of.TracingConfig?.Mode === "Active" ? pairs(TRACES, ["*"]) : []),
     ...(of.VpcConfig === undefined ? [] : pairs(IN_VPC, ["*"])),
   ];
+}
+
+/** The roles that no program has: those of AWS's own services. */
+export function otherRoles(template: Template, programs: readonly Program[]): string[] {
+  const theirs = new Set(programs.map((of) => of.role));
+  return ofType(template, "AWS::IAM::Role", role)
+    .map(([id]) => id)
+    .filter((id) => !theirs.has(id));
 }
 
 /** What a program needs: for what it is declared to be, and for calls. */
@@ -133,17 +163,35 @@ function queuesIn(template: Template, value: unknown): string[] {
 
 /** What a role allows. */
 export function allowedBy(template: Template, roleId: string): Set<Permission> {
-  const own = role.parse(template.Resources[roleId]?.Properties).Policies;
-  const further = ofType(template, "AWS::IAM::Policy", policy)
-    .filter(([, { Roles }]) => Roles.some((of) => named(of) === roleId))
-    .map(([, of]) => of);
-  const statements = [...own, ...further].flatMap((of) => of.PolicyDocument.Statement);
   return new Set(
-    statements
+    statementsOf(template, roleId)
       .filter(({ Effect }) => Effect === "Allow")
       .flatMap(({ Action, Resource }) => pairs(Action, Resource.map(named))),
   );
 }
+
+/** What a role denies to its program's own code, and to nobody else who acts in its name; sorted. */
+export function deniedTo(template: Template, { id, role: roleId }: Program): Permission[] {
+  return statementsOf(template, roleId)
+    .filter(({ Effect }) => Effect === "Deny")
+    .flatMap(({ Action, Resource, Condition }) => {
+      const whose = named(ofFunction.parse(Condition).ArnEquals["lambda:SourceFunctionArn"]);
+      if (whose !== id) throw new Error(`${roleId} denies something to ${whose}`);
+      return pairs(Action, Resource.map(named));
+    })
+    .toSorted();
+}
+
+/** What a role's own policies say, and those that are attached to it. */
+function statementsOf(template: Template, roleId: string): z.infer<typeof statement>[] {
+  const own = role.parse(template.Resources[roleId]?.Properties).Policies;
+  const further = ATTACHED.flatMap((type) => ofType(template, type, policy));
+  const attached = further
+    .filter(([, { Roles }]) => Roles.some((of) => named(of) === roleId))
+    .map(([, of]) => of);
+  return [...own, ...attached].flatMap((of) => of.PolicyDocument.Statement);
+}
+const ATTACHED = ["AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"];
 
 /** One permission as the statement that allows it alone. */
 export interface Single {
@@ -189,6 +237,7 @@ function named(value: unknown): string {
   if (typeof value === "string") return value.replace(/(:secret:.*)-\?{6}$/, "$1");
   const [[name, of] = []] = Object.entries(Object(value));
   if (name === "Ref") return String(of);
+  if (name === "Fn::Sub") return String(of).replaceAll(/\$\{([\w:]+)\}/g, "$1");
   if (name === "Fn::GetAtt" && Array.isArray(of) && of[1] === "Arn") return String(of[0]);
   if (name === "Fn::Join" && Array.isArray(of) && Array.isArray(of[1]))
     return named(of[1].map(named).join(String(of[0])));
