@@ -11,6 +11,7 @@ import {
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type { AgentFunction } from "../shared/config/cloud.ts";
+import { keepWithinQuotas } from "./aws-quotas.ts";
 import type { FunctionName } from "./bundle.ts";
 import { environmentOf } from "./environment.ts";
 import { acknowledgeWildcards, IN_VPC, ownStatements, statementsFor, TRACES } from "./grants.ts";
@@ -60,7 +61,8 @@ export class SluiceFunction extends Construct {
     this.size = own?.config ?? FUNCTION_SIZES[kind];
     this.logGroup = forgettingLogs(this, "Logs", parts.logRetentionDays);
     const source = sourceOf(props);
-    const role = this.#role(props, source);
+    const { role, policy } = this.#role(props, source);
+    const environment = environmentOf(this, kind, parts, own?.queue);
     this.function = new LambdaFunction(this, "Default", {
       description: props.description,
       runtime: Runtime.NODEJS_24_X,
@@ -69,7 +71,7 @@ export class SluiceFunction extends Construct {
       code: Code.fromAsset(props.folder),
       memorySize: this.size.memoryMb,
       timeout: Duration.seconds(this.size.timeoutSec),
-      environment: environmentOf(this, kind, parts, own?.queue),
+      environment,
       tracing: Tracing.ACTIVE,
       // Whatever CDK would add is there already.
       role: role.withoutPolicyUpdates(),
@@ -83,12 +85,17 @@ export class SluiceFunction extends Construct {
       // The schedule starts the next run anyway; a run of the past is of no use to anybody.
       ...(SCHEDULED.includes(kind) && { retryAttempts: 0, maxEventAge: Duration.minutes(1) }),
     });
-    if (parts.placement !== undefined) this.#keepFromInterfaces(role);
+    const denials = parts.placement === undefined ? [] : [this.#keepFromInterfaces(role)];
+    keepWithinQuotas(this, {
+      field: own === undefined ? "remotes" : `agents.${own.queue.agentId}.function`,
+      policies: [policy, ...denials],
+      environment,
+    });
     if (source !== undefined) this.#consume(source);
   }
 
   /** A role of its own, for AWS's managed one may write to every log group. */
-  #role({ kind, parts, own }: SluiceFunctionProps, source: Source | undefined): Role {
+  #role({ kind, parts, own }: SluiceFunctionProps, source: Source | undefined) {
     const logs = new PolicyStatement({
       actions: ["logs:CreateLogStream", "logs:PutLogEvents"],
       resources: [this.logGroup.logGroupArn],
@@ -100,20 +107,21 @@ export class SluiceFunction extends Construct {
       ...statementsFor(this, { name: kind, parts, consumes: source?.pair, own: own?.queue }),
       ...(own === undefined ? [] : ownStatements(this, own.config)),
     ];
+    const policy = new PolicyDocument({ statements });
     const role = new Role(this, "Role", {
       assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-      inlinePolicies: { sluice: new PolicyDocument({ statements }) },
+      inlinePolicies: { sluice: policy },
     });
     acknowledgeWildcards(role, { name: kind, parts, own: own?.config });
-    return role;
+    return { role, policy };
   }
 
   /**
    * Lambda makes the network interfaces in the role's name; the function's own code has no business with them (Lambda
    * Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC", security best practices).
    */
-  #keepFromInterfaces(role: Role): void {
-    new Policy(this, "NoInterfaces", {
+  #keepFromInterfaces(role: Role): PolicyDocument {
+    return new Policy(this, "NoInterfaces", {
       roles: [role],
       statements: [
         new PolicyStatement({
@@ -123,7 +131,7 @@ export class SluiceFunction extends Construct {
           conditions: { ArnEquals: { "lambda:SourceFunctionArn": this.function.functionArn } },
         }),
       ],
-    });
+    }).document;
   }
 
   #consume({ pair, batchSize, maxConcurrency }: Source): void {
