@@ -33,7 +33,8 @@ export interface DashboardProps {
 export function dashboard(scope: Construct, id: string, props: DashboardProps): Dashboard {
   const { own, parts, functions, alarms } = props;
   return new Dashboard(scope, id, {
-    dashboardName: Stack.of(scope).stackName,
+    // An account has its dashboards for all regions together (CloudWatch API Reference, PutDashboard).
+    dashboardName: `${Stack.of(scope).stackName}-${Stack.of(scope).region}`,
     defaultInterval: Duration.hours(3),
     widgets: [
       [new AlarmStatusWidget({ alarms: [...alarms], title: "Alarms", width: WHOLE, height: 4 })],

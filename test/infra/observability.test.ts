@@ -67,7 +67,9 @@ test("each queue, each function and each agent's own is watched; a bridge as a s
 
 test("a stage has its own dashboard, alarms, queries and metrics", () => {
   const template = Template.fromStack(stackWith({ cloud: { stage: "dev" } }));
-  template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: "sluice-acme--dev" });
+  // Of all names in a stack this alone must be unique in all regions of the account.
+  const dashboard = { "Fn::Join": ["", ["sluice-acme--dev-", { Ref: "AWS::Region" }]] };
+  template.hasResourceProperties("AWS::CloudWatch::Dashboard", { DashboardName: dashboard });
   template.hasResourceProperties("AWS::CloudWatch::Alarm", { AlarmName: "sluice-acme--dev-bridge-silent" });
   const body = JSON.stringify(template.findResources("AWS::CloudWatch::Dashboard"));
   assert.match(body, /Sluice\/sluice-acme--dev/);
