@@ -75,6 +75,9 @@ function holdsOfEachForm(template: Template): void {
     if (Properties.RedrivePolicy !== undefined)
       dead.add(Properties.RedrivePolicy.deadLetterTargetArn["Fn::GetAtt"][0]);
   }
+  // A dead letter is kept for as long as SQS keeps any, and longer than its queue would have (docs/command.md).
+  for (const [id, { Properties }] of Object.entries(queues))
+    assert.equal(Properties.MessageRetentionPeriod, (dead.has(id) ? 14 : 4) * 86_400, id);
   const functions = template.findResources("AWS::Lambda::Function");
   const mappings = all("AWS::Lambda::EventSourceMapping");
   assert.equal(mappings.length, 5);

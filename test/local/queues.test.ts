@@ -16,7 +16,7 @@ test("a message that was looked at is visible again when its time is over, wheth
     await queues.stop();
     await rm(folder, { recursive: true });
   });
-  await queues.declareQueues([{ name: "dead", attributes: {} }]);
+  await queues.declareQueues([{ name: "dead", arn: "arn:aws:sqs:::dead", attributes: {} }]);
   const QueueUrl = `${queues.queueUrlBase}/dead`;
   const seen = () => {
     const { visible, inFlight } = queues.look("dead");
