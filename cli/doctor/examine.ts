@@ -11,6 +11,7 @@ import { checkAlarms, checkStackAlarms } from "./alarms.ts";
 import { bridgeAdvice } from "./bridge.ts";
 import { checkBucket } from "./bucket.ts";
 import { clockFinding } from "./clock.ts";
+import { checkDisk } from "./disk.ts";
 import { examine, type Finding, ok, warning } from "./finding.ts";
 import { checkFunctions, checkSchedules } from "./functions.ts";
 import { checkNats } from "./nats.ts";
@@ -96,6 +97,7 @@ async function checkPlace(place: Place, { start = USUAL_START }: Home): Promise<
     examine("bucket", allow("s3:ListBucket"), () => checkBucket(place)),
     checkQueues(place),
     checkAlarms(place),
+    checkDisk(place),
     ...(deployed === undefined ? [] : [checkDeployed(deployed.name, place)]),
   ]);
   return [

@@ -18,6 +18,7 @@ import { checkAlarms, checkStackAlarms } from "../../cli/doctor/alarms.ts";
 import { bridgeAdvice } from "../../cli/doctor/bridge.ts";
 import { checkBucket } from "../../cli/doctor/bucket.ts";
 import { clockFinding } from "../../cli/doctor/clock.ts";
+import { checkDisk } from "../../cli/doctor/disk.ts";
 import { amissWith } from "../../cli/doctor/durables.ts";
 import { examineAll } from "../../cli/doctor/examine.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
@@ -188,6 +189,7 @@ test("all is well, then NATS is not there, then no host is", async () => {
     "^ok {7}bucket: .* is there$",
     "^ok {7}queue tasks: holds 0 messages$",
     "^ok {7}dead letters of work: none$",
+    "^ok {7}disk: .* free for ",
     "^A2A: whether peers can work with our agents",
     "^ok {7}policies: 10 of 10 agents take tasks, 10 of them are to be found$",
     "^ok {7}discovery: peers of the guild 101234567890123456 list the agents$",
@@ -520,7 +522,6 @@ describe("the parts", () => {
 
   test("an alarm of the local host that is in ALARM, with its runbook", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sluice-doctor-alarms-"));
-    const parts = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:1", table: "t", bucket: "b" };
     const look = (text?: string, timeScale = 1) => {
       if (text !== undefined) writeFileSync(join(folder, "alarms.json"), text);
       return checkAlarms({ local: { ...parts, pid: 1, outputs: {}, dataDir: folder, timeScale } });
@@ -553,7 +554,23 @@ describe("the parts", () => {
     assert.deepEqual([broken?.level, broken?.part], ["wrong", "alarms"]);
     rmSync(folder, { recursive: true });
   });
+
+  test("a disk that is full, or nearly, and a data folder that is gone", async () => {
+    const look = (free: number) => checkDisk(local, async () => free);
+    const MiB = 1_048_576;
+    assertFound(await look(256 * MiB));
+    assertFound(await look(256 * MiB - 1), /^warning disk: 268\.4 MB free for \//);
+    assertFound(await look(32 * MiB), /^warning disk/);
+    assertFound(await look(32 * MiB - 1), /^wrong disk: 33\.6 MB free for \//);
+    assertFound(await look(0), /^wrong disk: 0 bytes free/);
+    assert.deepEqual(await checkDisk({}), [], "a stack in AWS");
+    const gone = { ...parts, pid: 1, outputs: {}, dataDir: join(cwd, "gone"), timeScale: 1 };
+    assertFound(await checkDisk({ local: gone }), /^wrong disk: cannot be asked: ENOENT/);
+  });
 });
+
+/** Of a local host of which no more is looked at. */
+const parts = { dynamodb: "http://127.0.0.1:1", s3: "http://127.0.0.1:1", table: "t", bucket: "b" };
 
 describe("a deployed stack", () => {
   const RESOURCES: PlayedResource[] = [
