@@ -1,6 +1,6 @@
 import type { Message, MessageAttributeValue } from "@aws-sdk/client-sqs";
 import { type Forwarded, forwarded, type WorkHint, workHint } from "../../shared/tasks/messages.ts";
-import { parseSubject, taskIdOf } from "../../shared/wire/index.ts";
+import { parseSubject, taskId, taskIdOf } from "../../shared/wire/index.ts";
 import type { Pair } from "./pairs.ts";
 
 /** A message that lies in a dead-letter queue, as far as it can be read. */
@@ -49,7 +49,8 @@ function contentOf(body: string): Content {
   const carried = forwarded().safeParse(json).data;
   if (carried !== undefined) return { forwarded: carried, ...addressOf(carried.subject) };
   const hint = workHint().safeParse(json).data;
-  if (hint === undefined) return {};
+  // Of what is no task's id no table can be asked, and no worker could (docs/wire.md, ids).
+  if (hint === undefined || !taskId.safeParse(hint.taskId).success) return {};
   return { hint, task: hint.taskId, ...(hint.to !== undefined && { to: hint.to }) };
 }
 

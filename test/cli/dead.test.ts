@@ -294,14 +294,23 @@ test("what no function can read is kept, and a terminal sees no control characte
   const { stdout: all } = await dead("list");
   assert.match(all, new RegExp(`^${id} +events +- +- .*no log tells$`, "m"));
   const hint = await dies("work", "not json at all");
+  const nobodys = [];
+  for (const taskId of ["", "t".repeat(3_000)])
+    nobodys.push(await dies("work", JSON.stringify({ taskId, epoch: 1, beat: 1 })));
+  for (const of of nobodys) {
+    const { code, stderr } = await dead("show", of);
+    assert.equal(code, 0, stderr);
+  }
   const { code, stdout: kept } = await dead("redrive", "--all");
   assert.equal(code, 1);
   assert.match(
     kept,
     new RegExp(`^${id} {2}events {2}kept: its body is no message of JetStream: expected `, "m"),
   );
-  assert.match(kept, new RegExp(`^${hint} {2}work {2}kept: its body is no hint at a task: expected `, "m"));
-  assert.equal((await dead("drop", hint, "--yes")).code, 0);
+  for (const of of [hint, ...nobodys]) {
+    assert.match(kept, new RegExp(`^${of} {2}work {2}kept: its body is no hint at a task: expected `, "m"));
+    assert.equal((await dead("drop", of, "--yes")).code, 0);
+  }
   assert.equal((await dead("drop", id.slice(0, 13), "--yes")).code, 0);
 });
 
