@@ -106,6 +106,15 @@ function holdsOfEachForm(template: Template): void {
   // Nobody but AWS's own services may call a function.
   for (const of of all("AWS::Lambda::Permission")) assert.equal(of.Principal, "events.amazonaws.com");
   for (const of of all("AWS::EC2::SecurityGroup")) assertClosed(of);
+  for (const of of all("AWS::ECS::Service")) {
+    const { AssignPublicIp } = Object(Object(of.NetworkConfiguration).AwsvpcConfiguration);
+    assert.equal(AssignPublicIp, "DISABLED");
+    const { DeploymentCircuitBreaker, MinimumHealthyPercent } = Object(of.DeploymentConfiguration);
+    assert.deepEqual(DeploymentCircuitBreaker, { Enable: true, Rollback: true });
+    assert.equal(MinimumHealthyPercent, 100);
+  }
+  for (const of of all("AWS::ECS::TaskDefinition"))
+    assert.equal(Object(of.RuntimePlatform).CpuArchitecture, "ARM64");
   for (const of of all("AWS::ECS::TaskDefinition"))
     assert.deepEqual(containers.parse(of.ContainerDefinitions), [
       { User: "node", ReadonlyRootFilesystem: true },

@@ -65,6 +65,62 @@ test("each queue, each function and each agent's own is watched; a bridge as a s
   );
 });
 
+/** What an alarm on one of AWS's metrics says, as a line. */
+const watching = z
+  .object({
+    AlarmName: z.string(),
+    Statistic: z.string(),
+    MetricName: z.string(),
+    Dimensions: z.tuple([z.object({ Value: z.unknown() })]),
+    ComparisonOperator: z.literal("GreaterThanThreshold"),
+    Threshold: z.number(),
+    DatapointsToAlarm: z.int(),
+    EvaluationPeriods: z.int(),
+    Period: z.literal(60),
+    TreatMissingData: z.literal("notBreaching"),
+  })
+  .transform((of) => {
+    const [, whose] = /"(\w+?)[0-9A-F]{8}"/.exec(JSON.stringify(of.Dimensions[0].Value)) ?? [];
+    const periods = `${of.DatapointsToAlarm} of ${of.EvaluationPeriods}`;
+    return [
+      of.AlarmName.replace("sluice-acme-", ""),
+      `${of.Statistic} ${of.MetricName} of ${whose} > ${of.Threshold}, ${periods}`,
+    ] as const;
+  });
+
+test("alarms on AWS's metrics look at their own resource, as docs/metrics.md says", () => {
+  const all = resources(
+    Template.fromStack(stackWith({ functions: { heavy: { timeoutSec: 60 } } })),
+    "AWS::CloudWatch::Alarm",
+  ).filter(({ Properties }) => Properties.MetricName !== undefined && Properties.Statistic !== undefined);
+  const queues = { tasks: 300, controls: 300, events: 300, work: 6_600, "work-heavy": 1_560 };
+  const functions = { bridge: 75, admit: 30, control: 30, events: 30, work: 900, sweep: 60, cards: 45 };
+  const title = (name: string) => `${name[0]?.toUpperCase()}${name.slice(1).replace("-", "")}`;
+  const expected = [
+    ...Object.entries(queues).flatMap(([name, age]) => [
+      [
+        `dead-letters-${name}`,
+        `Maximum ApproximateNumberOfMessagesVisible of ${title(name)}Dead > 0, 1 of 1`,
+      ],
+      [`queue-age-${name}`, `Maximum ApproximateAgeOfOldestMessage of ${title(name)} > ${age}, 3 of 3`],
+    ]),
+    ...Object.entries({ ...functions, "work-heavy": 60 }).flatMap(([name, sec]) => {
+      const whose = name.replace("-", "");
+      return [
+        [`function-errors-${name}`, `Average Errors of ${whose} > 0.1, 3 of 5`],
+        [`function-throttles-${name}`, `Sum Throttles of ${whose} > 0, 3 of 5`],
+        ...(name === "bridge"
+          ? []
+          : [[`function-duration-${name}`, `Maximum Duration of ${whose} > ${(sec - 5) * 1_000}, 3 of 5`]]),
+      ];
+    }),
+  ];
+  assert.deepEqual(
+    Object.fromEntries(all.map(({ Properties }) => watching.parse(Properties))),
+    Object.fromEntries(expected),
+  );
+});
+
 test("a stage has its own dashboard, alarms, queries and metrics", () => {
   const template = Template.fromStack(stackWith({ cloud: { stage: "dev" } }));
   // Of all names in a stack this alone must be unique in all regions of the account.
