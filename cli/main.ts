@@ -28,7 +28,7 @@ import { replyCommand } from "./reply.ts";
 import { retryCommand } from "./retry.ts";
 import { statusCommand } from "./status.ts";
 import { stepsCommand } from "./steps.ts";
-import { cleanLine } from "./text.ts";
+import { clean, cleanLine } from "./text.ts";
 import { watchCommand } from "./watch.ts";
 
 /** The command line: `sluice <verb> …` (docs/command.md). */
@@ -37,7 +37,7 @@ export function program(): Command {
     .description("Give tasks to agents over NATS, as any peer does, and follow them.")
     .version(manifest.version)
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "sluice: ")) })
+    .configureOutput({ outputError: (text, write) => write(clean(text).replace(/^error: /, "sluice: ")) })
     .showHelpAfterError("(add --help for what is possible)")
     .hook("preAction", remember);
   const verbs = [

@@ -35,6 +35,13 @@ export async function said<T>(answer: Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof KeyError) throw new CliError(EXIT.failed, error.message, { cause: error });
     if (error instanceof SecretError) throw new CliError(EXIT.unreachable, error.message, { cause: error });
+    // Such as a full disk, or another user's folder (Node.js: Errors, system errors). A key is replaced at once or not at all.
+    if (error instanceof Error && "syscall" in error)
+      throw new CliError(
+        EXIT.failed,
+        `the folder of the signing key cannot be read or written: ${error.message}; the key is as it was`,
+        { cause: error },
+      );
     throw error;
   }
 }

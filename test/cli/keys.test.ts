@@ -127,6 +127,16 @@ test("says what is wrong with a key, a secret or a stack", async () => {
   manager.secrets.set(SECRET, { error: "AccessDeniedException" });
   await assert.rejects(keyOf(STACK), is(EXIT.unreachable, /allow secretsmanager:GetSecretValue/));
   await assert.rejects(keyOf("sluice-old"), is(EXIT.failed, /no output SigningKeySecret/));
+  const file = join(cwd, "none");
+  writeFileSync(file, "");
+  await assert.rejects(
+    said(currentKey(folderVault(file))),
+    is(
+      EXIT.failed,
+      /^the folder of the signing key cannot be read or written: ENOTDIR: .*; the key is as it was$/,
+    ),
+  );
+  rmSync(file);
   const { stack } = readHome(cwd);
   assert.ok(stack);
   const { dataDir: _, ...older } = stack;

@@ -285,6 +285,12 @@ test("a NATS URL that is none, or that has a password in it, is refused in words
   }
 });
 
+test("what is no argument is shown without control characters", async () => {
+  const { code, stderr } = await sluice("status", "task_\u001b[2J\u009b31mx");
+  assert.equal(code, 2);
+  assert.match(stderr, /^sluice: command-argument value 'task_x' is invalid for argument 'task'\. Expected /);
+});
+
 test("an empty channelRef is refused before anything is sent", async () => {
   for (const channel of ["", " "]) {
     const { code, stderr } = await sluice("ask", "digest", "hi", "--channel", channel);

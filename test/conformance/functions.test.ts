@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { InvocationResult } from "../../infra/local/host.ts";
+import { readStack } from "../../infra/local/stack.ts";
 import { ensureStreams } from "../../shared/nats/index.ts";
-import { type Sluice, startSluice } from "../support/sluice.ts";
+import { sizesOf } from "../bench/cold/bundle.ts";
+import { type Sluice, startSluice, testAssembly } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
 import { ricMain } from "./ric.ts";
 
@@ -38,10 +40,21 @@ describe("under AWS's runtime interface client", { skip }, () => {
   });
   after(() => rmSync(folder, { recursive: true }));
 
+  const names = ["admit", "bridge", "cards", "control", "events", "sweep", "work", "work-narrow"];
+
   test("every function handles its events", () => {
-    const names = ["admit", "bridge", "cards", "control", "events", "sweep", "work", "work-narrow"];
     assert.deepEqual([...theirs.ended.keys()].toSorted(), names);
     for (const [name, well] of theirs.ended) assert.ok(well > 0, name);
+  });
+
+  test("each has started from its bundle, which is as large as is told here", async (t) => {
+    const { functions } = readStack(await testAssembly(), "");
+    assert.deepEqual(functions.map(({ name }) => name).toSorted(), names);
+    for (const { name, codeDir } of functions) {
+      const { all, zipped, atStart } = sizesOf(codeDir);
+      assert.ok(atStart > 0 && atStart <= all);
+      t.diagnostic(`${name}: ${kB(all)}, ${kB(zipped)} zipped; a start loads ${kB(atStart)}`);
+    }
   });
 
   test("a task that is handed on, and a control, end as under our own runtime", () => {
@@ -54,6 +67,8 @@ describe("under AWS's runtime interface client", { skip }, () => {
     assert.deepEqual(theirs.answers, ours.answers);
   });
 });
+
+const kB = (bytes: number) => `${Math.round(bytes / 1_000)} kB`;
 
 async function runUnder(runtime: readonly string[] | undefined, file: string): Promise<Came> {
   const sluice = await startSluice(runtime === undefined ? {} : { runtime });
