@@ -4,11 +4,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { PurgeQueueCommand, SetQueueAttributesCommand, SQSClient } from "@aws-sdk/client-sqs";
-import { jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
 import { awsSettings } from "../../infra/local/aws.ts";
 import { readAlarms } from "../../infra/local/metrics/definitions.ts";
 import type { MetricKey } from "../../infra/local/metrics/store.ts";
+import { confined, full } from "../support/alarm-faults.ts";
 import { AlarmStage, alarmName, type Fault } from "../support/alarm-stage.ts";
 import { testAssembly } from "../support/sluice.ts";
 import { STEPPER, type Stage } from "../support/stage.ts";
@@ -137,7 +137,11 @@ function throttling(): Fault {
       const of = { TableName: stage.sluice.host.tableName };
       await alarms.measured("WriteThrottleEvents", of, "AWS/DynamoDB");
     },
-    mend: async () => off(),
+    async mend() {
+      off();
+      // What is still tried tells of its throttling when it is done.
+      await until("they end", () => [...asked].every((taskId) => stage.log.ended(taskId)));
+    },
   };
 }
 
@@ -204,29 +208,6 @@ function refusing(): Fault {
   };
 }
 
-/** Events' stream takes none. */
-function full(): Fault {
-  const jsm = jetstreamManager(stage.sluice.peer.nc);
-  const gate = join(stage.sluice.dataDir, "stream-gate");
-  let taskId = "";
-  return {
-    raises: ["events-unpublished"],
-    async begin() {
-      ({ taskId } = await stage.step({ steps: 1, gate, artifact: false }));
-      await until("its step runs", () => stage.traces(taskId).length > 0);
-      const { streams } = await jsm;
-      const { state } = await streams.info("A2A_EVENTS");
-      await streams.update("A2A_EVENTS", { max_msgs: state.messages });
-      writeFileSync(gate, "");
-    },
-    each: () => alarms.measured("UnpublishedAge", { service: "work" }),
-    async mend() {
-      await (await jsm).streams.update("A2A_EVENTS", { max_msgs: -1 });
-      await stage.over(taskId);
-    },
-  };
-}
-
 /** Somebody starts the bridge beside its schedule. */
 function crowd(): Fault {
   const runs: Promise<unknown>[] = [];
@@ -254,8 +235,8 @@ const misnamed: Fault = {
   each: () => alarms.measured("RefusalsEscalated", { service: "work" }),
 };
 
-test("a queue that refuses, a stream that is full, and a bridge that is started too often", () =>
-  alarms.meets(full(), refusing(), crowd()));
+test("a queue that refuses, a stream that is full, a bridge that is started too often, and a card that is not taken", () =>
+  alarms.meets(full(alarms), refusing(), crowd(), confined(alarms)));
 
 test("NATS is gone", () =>
   alarms.meets({
