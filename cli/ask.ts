@@ -103,6 +103,7 @@ async function follow(
   using silence = new Silence(nc, out, order.to);
   using dialogue = out.interactive ? new Dialogue(nc, out) : undefined;
   let taskId: string | undefined;
+  let isTaken = false;
   const showSent = (sent: Sent) => {
     taskId = sent.taskId;
     out.line(`${"sent".padEnd(10)} ${taskId} to ${order.to}`);
@@ -111,6 +112,7 @@ async function follow(
   const artifacts = new Set<string>();
   const showEvent = (event: TaskEvent) => {
     silence.broken();
+    isTaken = true;
     out.record(event);
     if (event.artifact !== undefined) artifacts.add(event.artifact.id);
     dialogue?.note(event);
@@ -133,7 +135,7 @@ async function follow(
     onEvent: showEvent,
     signal: interrupted,
   }).catch((error: unknown) => {
-    throw interrupted.aborted && taskId !== undefined ? new Left(taskId) : error;
+    throw interrupted.aborted && taskId !== undefined ? new Left(taskId, isTaken) : error;
   });
   out.done();
   if (artifacts.size > 0) out.line(c.dim(artifactHint(end.taskKey, artifacts.size)));

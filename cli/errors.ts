@@ -12,12 +12,16 @@ export class CliError extends Error {
   }
 }
 
-const advice = (taskId: string) => `./sluice status ${taskId}, or ./sluice cancel ${taskId}`;
+/** Only what has been accepted can be cancelled. */
+const advice = (taskId: string, isTaken: boolean) =>
+  `./sluice status ${taskId}${isTaken ? `, or ./sluice cancel ${taskId}` : ""}`;
 
 /** The waiting was interrupted. The task goes on. */
 export class Left extends CliError {
-  constructor(taskId: string) {
-    super(EXIT.interrupted, `interrupted; the task goes on: ${advice(taskId)}`);
+  /** @param isTaken whether its executor has said anything of it */
+  constructor(taskId: string, isTaken: boolean) {
+    const then = isTaken ? "the task goes on" : "nobody has taken the task yet, and it waits";
+    super(EXIT.interrupted, `interrupted; ${then}: ${advice(taskId, isTaken)}`);
   }
 }
 
@@ -25,10 +29,12 @@ export class Left extends CliError {
 export class TimedOut extends CliError {
   readonly taskId: string;
 
-  constructor(taskId: string, timeoutMs: number, what = "did not end") {
+  /** @param isTaken whether its executor has said anything of it */
+  constructor(taskId: string, timeoutMs: number, what = "did not end", isTaken = true) {
+    const then = isTaken ? "it may still go on" : "nobody has taken it yet, and it waits";
     super(
       EXIT.timedOut,
-      `timed out: ${taskId} ${what} within ${timeoutMs / 1_000} s; it may still go on: ${advice(taskId)}`,
+      `timed out: ${taskId} ${what} within ${timeoutMs / 1_000} s; ${then}: ${advice(taskId, isTaken)}`,
     );
     this.taskId = taskId;
   }

@@ -1,12 +1,11 @@
 import { Command } from "commander";
 import * as z from "zod";
-import { TASKS_STREAM } from "../shared/nats/streams.ts";
-import { parseSubject, taskIdOf } from "../shared/wire/index.ts";
 import { isErased } from "./erased.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { readAll, readEvents, readEventsOfTask, type Seen } from "./events.ts";
+import { readEvents, readEventsOfTask, type Seen } from "./events.ts";
 import { foldTasks, type TaskView } from "./fold.ts";
 import { common, count, runtime, taskKey, withCommon } from "./options.ts";
+import { isListenedFor } from "./peers.ts";
 import {
   artifactHint,
   artifactText,
@@ -21,6 +20,7 @@ import { resolveTask } from "./resolve.ts";
 import { inSession, ownRuntime, type Session } from "./session.ts";
 import { table } from "./table.ts";
 import { clean, cleanLine, localTime } from "./text.ts";
+import { findUnanswered, readUnanswered, type Unanswered } from "./unanswered.ts";
 
 const DEFAULT_HOURS = 24;
 const DEFAULT_LIMIT = 20;
@@ -44,30 +44,18 @@ export function statusCommand(): Command {
 
 async function status(task: string | undefined, given: Options): Promise<number> {
   return inSession(given, (session) =>
-    task === undefined ? showRecent(session, given) : showTask(session, task, given.from),
+    task === undefined ? showRecent(session, given) : showTask(session, task, given),
   );
 }
 
-/** A task that was sent, and of which nobody has said anything yet. */
-interface Unanswered {
-  readonly task: string;
-  readonly executor: string;
-  readonly delegator: string;
-  readonly updatedAt: Date;
-}
+const sinceOf = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 
 async function showRecent({ nc, home, out }: Session, { from, hours, limit }: Options): Promise<number> {
   const delegator = from ?? ownRuntime(home);
-  const since = new Date(Date.now() - hours * 3_600_000);
+  const since = sinceOf(hours);
   const seen = await readEvents(nc, [`a2a.v1.event.*.${delegator}.>`], since);
-  const sent = await readAll(nc, TASKS_STREAM, {
-    filter_subjects: `a2a.v1.task.${delegator}.>`,
-    opt_start_time: since.toISOString(),
-    headers_only: true,
-  });
-  const all = [...foldTasks(seen), ...unanswered(sent, seen)].sort(
-    (a, b) => a.updatedAt.getTime() - b.updatedAt.getTime(),
-  );
+  const sent = await readUnanswered(nc, { from: delegator, since, seen });
+  const all = [...foldTasks(seen), ...sent].sort((a, b) => a.updatedAt.getTime() - b.updatedAt.getTime());
   // What waits for somebody is shown however old it is.
   const tasks = all.filter((task, index) => index >= all.length - limit || waitOf(task) !== "");
 
@@ -100,37 +88,43 @@ function lastWord({ error, content }: TaskView): string {
   return cleanLine(error === null ? content : errorText(error), MAX_LAST_WORD);
 }
 
-/** Tasks of which no event tells, found by their subjects alone. */
-export function unanswered(
-  sent: readonly { readonly subject: string; readonly at: Date }[],
-  seen: readonly Seen[],
-): Unanswered[] {
-  const known = new Set(seen.flatMap(({ event }) => [event.taskKey, `${event.kind}:${event.messageId}`]));
-  return sent.flatMap(({ subject, at }) => {
-    const parsed = parseSubject(subject);
-    if (parsed?.kind !== "task") return [];
-    const { from: delegator, to: executor, messageId } = parsed;
-    const task = taskIdOf(delegator, executor, messageId);
-    const keys = [task, `msg_${messageId}`, `accepted:${messageId}`];
-    return keys.some((key) => known.has(key)) ? [] : [{ task, executor, delegator, updatedAt: at }];
-  });
-}
-
-async function showTask({ nc, out }: Session, id: string, from: string | undefined): Promise<number> {
+async function showTask(session: Session, id: string, given: Options): Promise<number> {
+  const { nc, out } = session;
   const task = await resolveTask(nc, id);
-  const seen = await readEventsOfTask(nc, task, from);
+  const seen = await readEventsOfTask(nc, task, given.from);
   const views = foldTasks(seen);
-  if (views.length === 0)
-    throw new CliError(
-      EXIT.failed,
-      `task ${task}: no event tells of it; it waits for its agent, or is not known (./sluice status lists the recent ones)`,
-    );
+  if (views.length === 0) return showSent(session, task, given);
   for (const view of views) {
     const own = seen.filter(({ event }) => event.from === view.executor && event.to === view.delegator);
     out.record({ ...view, events: own.map(({ event }) => event) });
     const erased = await Promise.all(view.artifacts.map((artifact) => isErased(nc, artifact)));
     for (const line of describe(view, own, erased, out.colours)) out.line(line);
   }
+  return EXIT.ok;
+}
+
+/** Shows a task that was sent, and of which no event tells: nobody has taken it, or its message was none of a task. */
+async function showSent({ nc, out }: Session, id: string, { from, hours }: Options): Promise<number> {
+  const since = sinceOf(hours);
+  const sent = await findUnanswered(nc, id, { since, ...(from !== undefined && { from }) });
+  if (sent === undefined)
+    throw new CliError(
+      EXIT.failed,
+      `task ${id}: no event tells of it, and it was not sent in the last ${hours} h (./sluice status lists the recent ones)`,
+    );
+  out.record({ ...sent, state: null, events: [] });
+  const { task, delegator, executor, updatedAt } = sent;
+  for (const line of [
+    `${task}  sent`,
+    `${delegator} → ${executor}`,
+    "",
+    `${out.colours.dim(localTime(updatedAt))}  no answer yet`,
+    "",
+    (await isListenedFor(nc, executor))
+      ? `somebody listens for ${executor}; what its deployment has made of the message: ./sluice logs ${task}`
+      : `nobody listens for ${executor} now; the task waits until somebody does`,
+  ])
+    out.line(line);
   return EXIT.ok;
 }
 

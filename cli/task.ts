@@ -175,6 +175,8 @@ export async function awaitEvent(feed: Feed, task: Known, awaited: Awaited): Pro
   const { timeoutMs, onEvent, signal, wanted, what } = awaited;
   signal?.throwIfAborted();
   let timeIsUp = false;
+  // Who does not know the message, but the task's id alone, has that from an event.
+  let isTaken = task.messageId === undefined;
   const timer = setTimeout(() => {
     timeIsUp = true;
     feed.messages.stop();
@@ -183,6 +185,7 @@ export async function awaitEvent(feed: Feed, task: Known, awaited: Awaited): Pro
   signal?.addEventListener("abort", stop);
   try {
     for await (const event of eventsOfTask(eventsOf(feed), task)) {
+      isTaken = true;
       onEvent?.(event);
       if (wanted(event)) return event;
     }
@@ -191,7 +194,7 @@ export async function awaitEvent(feed: Feed, task: Known, awaited: Awaited): Pro
     signal?.removeEventListener("abort", stop);
   }
   signal?.throwIfAborted();
-  if (timeIsUp) throw new TimedOut(task.taskId, timeoutMs, what);
+  if (timeIsUp) throw new TimedOut(task.taskId, timeoutMs, what, isTaken);
   throw new CliError(EXIT.unreachable, `the connection to NATS was closed before ${task.taskId} ended`);
 }
 

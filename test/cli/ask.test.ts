@@ -151,7 +151,17 @@ test("nobody answering within --timeout exits 124 and names the task", async () 
   assert.equal(code, 124);
   assert.match(
     stderr,
-    new RegExp(`^sluice: timed out: ${lastTask().task.taskId} did not end within 0.3 s; .*status`),
+    new RegExp(
+      `^sluice: timed out: (${lastTask().task.taskId}) did not end within 0.3 s; nobody has taken it yet, and it waits: ./sluice status \\1\n$`,
+    ),
+    "what nobody has accepted cannot be cancelled",
+  );
+  const slow: Script = ({ task }, say) => say(acceptedEvent(task, now()));
+  const late = await ask(slow, "digest", "x", "--timeout", "0.5");
+  assert.equal(late.code, 124);
+  assert.match(
+    late.stderr,
+    /; it may still go on: \.\/sluice status task_\w+, or \.\/sluice cancel task_\w+\n$/,
   );
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Seen } from "../../cli/events.ts";
 import { foldTask, foldTasks } from "../../cli/fold.ts";
-import { unanswered } from "../../cli/status.ts";
+import { unanswered } from "../../cli/unanswered.ts";
 import { type TaskEvent, taskIdOf, taskSubject } from "../../shared/wire/index.ts";
 
 let clock = 0;

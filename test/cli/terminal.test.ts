@@ -41,7 +41,7 @@ test("Ctrl-C beside the spinner ends watch well and ask with 130", { skip }, asy
       "ask digest x",
       "waiting for acme-digest",
       130,
-      /\^C.*\r\n.*sluice: interrupted; the task goes on: \.\/sluice status task_\w+, or \.\/sluice cancel task_\w+\r\n/,
+      /\^C.*\r\n.*sluice: interrupted; nobody has taken the task yet, and it waits: \.\/sluice status task_\w+\r\n/,
     ],
   ] as const) {
     const run = onTerminal(args);
@@ -123,7 +123,10 @@ test("Ctrl-C ends ask while it puts a question", { skip }, async () => {
   await until("the question", () => run.shown().includes("answer: "), { seen: run.shown });
   run.type(CTRL_C);
   assert.equal(await run.exitCode(), 130, run.shown());
-  assert.match(run.shown(), /sluice: interrupted; the task goes on: /);
+  assert.match(
+    run.shown(),
+    /sluice: interrupted; the task goes on: \.\/sluice status task_\w+, or \.\/sluice cancel task_\w+\r\n/,
+  );
 });
 
 test("init asks for what it is not told, and again for what is no name", { skip }, async () => {

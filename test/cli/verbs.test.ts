@@ -109,6 +109,24 @@ test("status of one task shows its whole history", async () => {
   assert.equal((await sluice("status", "--limit", "0")).code, 2);
 });
 
+test("status shows a task that nobody has answered as sent, and what to look at", async () => {
+  stage.script = async () => {};
+  const task = await send("echo", "waiter");
+  const { stdout, code } = await sluice("status", task);
+  assert.equal(code, 0);
+  assert.match(
+    stdout,
+    new RegExp(
+      `^${task}  sent\\nwaiter → acme-echo\\n\\n.*  no answer yet\\n\\nnobody listens for acme-echo now; the task waits until somebody does\\n$`,
+    ),
+  );
+  assert.equal((await sluice("status", task.slice("task_".length, -2))).stdout, stdout);
+  const shape = z.looseObject({ state: z.null(), executor: z.string(), events: z.array(z.unknown()) });
+  const { executor, events } = shape.parse((await sluice("status", task, "--json")).json()[0]);
+  assert.deepEqual([executor, events], ["acme-echo", []]);
+  assert.equal((await sluice("status", task, "--from", "somebody-else")).code, 1);
+});
+
 test("a task that was rejected is found by the id that its sender was shown", async () => {
   stage.script = ({ task }, say) => say(rejectedEvent(task, { code: "overloaded", message: "full" }, now()));
   const task = await send("digest", "turned-away");
