@@ -64,7 +64,7 @@ export class Conversation {
     this.#front = of.front;
     this.#held = of.held;
     this.#listening = new Listening(of);
-    this.#troubles = new Troubles({ taskId: of.task.id, front: of.front, step: of.talk });
+    this.#troubles = new Troubles({ task: of.task, front: of.front, step: of.talk });
   }
 
   /** Whether what was given out can be read in the result itself. */

@@ -4,7 +4,7 @@ import type { Exchange, ExchangeOptions } from "../exchange/index.ts";
 import type { Terms } from "./terms.ts";
 
 /** A task as a front sees it: what it says of itself goes along to the remote. */
-export type FrontTask = Pick<Task, "id" | "skill" | "message" | "contextId">;
+export type FrontTask = Pick<Task, "id" | "skill" | "message" | "contextId" | "deadline">;
 
 /** One remote agent as a front reaches it, for one task. */
 export interface Front {

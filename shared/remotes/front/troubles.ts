@@ -1,5 +1,5 @@
 import type { Step } from "../../agents/types.ts";
-import type { Front } from "./front.ts";
+import type { Front, FrontTask } from "./front.ts";
 import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS } from "./limits.ts";
 import { TALK } from "./names.ts";
 import type { Trouble } from "./told.ts";
@@ -40,14 +40,14 @@ export function pauseMs(times: number, atLeastMs: number, scale: number): number
  * of what has changed.
  */
 export class Troubles {
-  readonly #taskId: string;
+  readonly #task: Pick<FrontTask, "id" | "deadline">;
   readonly #front: Front;
   readonly #step: Pick<Step, "status">;
   /** The code of what stands between us; nothing while we are through. */
   #code: string | undefined;
 
-  constructor(of: { taskId: string; front: Front; step: Pick<Step, "status"> }) {
-    this.#taskId = of.taskId;
+  constructor(of: { task: Pick<FrontTask, "id" | "deadline">; front: Front; step: Pick<Step, "status"> }) {
+    this.#task = of.task;
     this.#front = of.front;
     this.#step = of.step;
   }
@@ -80,7 +80,7 @@ export class Troubles {
     const { waitMs } = trouble;
     const { remote, scale, now, warn } = this.#front;
     warn("an exchange with a remote agent has failed", {
-      taskId: this.#taskId,
+      taskId: this.#task.id,
       remote,
       step: `${TALK}/${step}`,
       code: codeOf(trouble),
@@ -98,6 +98,8 @@ export class Troubles {
     const code = codeOf(trouble);
     let until = now() + pauseMs(pause, waitMs ?? 0, scale);
     for (let more = 1; more < left; more++) until += pauseMs(pause + more, 0, scale);
+    // Nothing is tried once the task's own time is over.
+    until = Math.min(until, this.#task.deadline);
     const what = ANSWERS.includes(code) ? "turns it away" : "is not reached";
     return `${remote} ${what} (${code}); tried again until about ${new Date(until).toISOString()}`;
   }

@@ -44,6 +44,21 @@ describe("an exchange that fails", () => {
     assert.deepEqual(more, []);
   });
 
+  test("it is not said to be tried again when the task's time is over", async () => {
+    const until = async (timeoutSec: number) => {
+      const remote = new FakeRemote([completed("done")]);
+      remote.fails.push({ at: "start", error: failing("unreachable", false) });
+      const { task, simulation } = await playWith(remote, { timeoutSec });
+      const began = simulation.clock.now();
+      await task.outcome();
+      const [, time = ""] = /until about (.*)$/.exec(told(task)[0] ?? "") ?? [];
+      return Date.parse(time) - began;
+    };
+    const whole = await until(600);
+    assert.ok(whole > 8_000 && whole < 600_000, `its tries end after ${whole} ms`);
+    assert.equal(await until(8), 8_000);
+  });
+
   test("looks in vain are told alike", async () => {
     const remote = new FakeRemote(["wait", completed("done")]);
     for (let n = 0; n < 3; n++) remote.fails.push({ at: "get", error: failing("timeout", true) });
