@@ -3,6 +3,7 @@ import { parse } from "yaml";
 import { ConfigError, findingsOf, pathText } from "../../shared/config/config-error.ts";
 import type { HostedAgent } from "../../shared/config/deployment.ts";
 import { fields } from "../../shared/config/host-agent.ts";
+import { namingFields } from "../../shared/config/known-fields.ts";
 import {
   asWritten,
   type Canonical,
@@ -107,7 +108,7 @@ function yamlOf(name: string, text: string): unknown {
 /** The values as a policy has them, what is left out of each filled in. */
 function checked(names: Canonical): PolicyFields {
   const given = Object.keys(names.fields).map(fieldNamed);
-  const read = agentPolicy.safeParse(names.fields);
+  const read = agentPolicy.safeParse(names.fields, namingFields);
   if (!read.success) {
     const findings = findingsOf(read.error, names.fields).map((of) => asWritten(names, of));
     throw unfit(findings.map(({ path, message }) => `${pathText(path)}: ${message}`).join("; "));

@@ -15,6 +15,7 @@ import {
 } from "./deployment.ts";
 import { emptyRemotes, frontAgents, type Hostable, REMOTE } from "./front-agents.ts";
 import { fields, hostAgent } from "./host-agent.ts";
+import { namingFields } from "./known-fields.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { type ReadFile, readAuthority, readIfThere } from "./named-files.ts";
 import { nearest } from "./nearest.ts";
@@ -105,7 +106,7 @@ export function readAgentsYaml(
         )
       : readYaml(path, text);
   const value = withoutNulls(source.value);
-  const parsed = operatorFile.safeParse(value ?? {});
+  const parsed = operatorFile.safeParse(value ?? {}, namingFields);
   const sound = parsed.success ? parsed.data : readable.parse(value ?? {});
   const empty = emptyRemotes(source.value);
   const unread = new Set(parsed.error?.issues.map(({ path: [section] }) => section));
@@ -120,7 +121,7 @@ export function readAgentsYaml(
   const folder = dirname(resolve(path));
   const authority = readAuthority(sound.nats?.tls?.ca, folder, read);
   findings.push(...authority.findings);
-  if (!parsed.success) throw source.error([...explained(findingsOf(parsed.error, value)), ...findings]);
+  if (!parsed.success) throw source.error([...findingsOf(parsed.error, value), ...findings]);
   if (findings.length > 0) throw source.error(findings);
   const { deployment, nats, cloud, defaults: _, agents: __, command: ___, remotes, ...kept } = parsed.data;
 
@@ -174,7 +175,7 @@ function hostAgents(
 ): Pick<OperatorConfig, "functions" | "legacy"> & { hosted: HostedAgent[]; findings: Finding[] } {
   const names = canonicalPolicy(defaults);
   const legacy = new Map([["defaults", names.legacy]]);
-  const unsound = agentPolicy.safeParse(names.fields);
+  const unsound = agentPolicy.safeParse(names.fields, namingFields);
   const unfit = unsound.success ? [] : findingsOf(unsound.error, names.fields);
   const findings = [...names.findings, ...unfit.map((of) => asWritten(names, of))].map((of) =>
     below(["defaults"], of),
@@ -232,16 +233,6 @@ function unknownAgent(id: string, keys: readonly string[], agents: readonly Host
   if (meant !== undefined) return { path: ["agents", id, meant], message: `${UNKNOWN}; expected ${REMOTE}` };
   const known = agents.map((agent) => agent.id).join(", ");
   return { path: ["agents", id], message: `expected an agent that has a file: ${known || "there is none"}` };
-}
-
-/** Says of an unknown section which there are. */
-function explained(findings: readonly Finding[]): Finding[] {
-  const known = Object.keys(operatorFile.shape).join(", ");
-  return findings.map((of) =>
-    of.message === UNKNOWN && of.path.length === 1
-      ? { ...of, message: `${UNKNOWN}; expected one of ${known}` }
-      : of,
-  );
 }
 
 /** The functions run elsewhere: a path that they are given must not depend on where. */

@@ -22,7 +22,7 @@ export function findingsOf(error: z.ZodError, root: unknown): Finding[] {
 
 function findingsOfIssue(issue: z.core.$ZodIssue, root: unknown): Finding[] {
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN }));
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownField(issue.message) }));
   const meant = issue.code === "invalid_union" ? meantForm(issue) : undefined;
   if (meant !== undefined)
     return meant.flatMap((of) => findingsOfIssue({ ...of, path: [...issue.path, ...of.path] }, root));
@@ -31,6 +31,11 @@ function findingsOfIssue(issue: z.core.$ZodIssue, root: unknown): Finding[] {
     return [{ path: issue.path, message: issue.issues.map(expectation).join("; ") }];
   const got = valueAt(root, issue.path);
   return [{ path: issue.path, message: `${expectation(issue)}, got ${shapeOf(got)}` }];
+}
+
+/** @param told zod's own words, or which fields there are (known-fields.ts) */
+function unknownField(told: string): string {
+  return told.startsWith("expected one of ") ? `${UNKNOWN}; ${told}` : UNKNOWN;
 }
 
 /**
@@ -46,7 +51,8 @@ function isOfAnotherKind({ code, path }: z.core.$ZodIssue): boolean {
   return (code === "invalid_type" || code === "invalid_value") && path.length === 0;
 }
 
-function expectation(issue: z.core.$ZodIssue): string {
+/** What zod expected, in our words. */
+export function expectation(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith("expected")) return issue.message;
   switch (issue.code) {
     case "invalid_type":

@@ -4,6 +4,7 @@ import { type AgentFunction, agentFunction, MAX_OWN_FUNCTIONS } from "./cloud.ts
 import { below, type Finding, findingsOf, UNKNOWN } from "./config-error.ts";
 import type { HostedAgent } from "./deployment.ts";
 import { type Hostable, REMOTE } from "./front-agents.ts";
+import { namingFields } from "./known-fields.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { type AgentPolicy, agentPolicy, policyFields } from "./policy.ts";
 
@@ -59,11 +60,11 @@ export function hostAgent(deployment: string, agent: Hostable, defaults: Fields,
   const settings = Object.fromEntries(own.filter(([key]) => !Object.hasOwn(policyFields, key)));
   const merged = { ...defaults, ...ownPolicy, ...mergedTimeout(defaults, ownPolicy) };
 
-  const policy = agentPolicy.safeParse(merged);
-  const parsedSettings = agent.settings.safeParse(settings);
+  const policy = agentPolicy.safeParse(merged, namingFields);
+  const parsedSettings = agent.settings.safeParse(settings, namingFields);
   const name = ownFields.displayName.safeParse(displayName);
   const runtime = runtimeOf(deployment, agent.id);
-  const work = asked === undefined ? undefined : agentFunction.safeParse(asked);
+  const work = asked === undefined ? undefined : agentFunction.safeParse(asked, namingFields);
   const unfit = policy.success
     ? strangeSkills(agent, ownPolicy, policy.data)
     : findingsOf(policy.error, merged);
@@ -152,7 +153,7 @@ function unknownSettings(agent: Hostable, settings: Fields): Finding[] {
 }
 
 function isKnownField(finding: Finding): boolean {
-  return finding.message !== UNKNOWN || finding.path.length > 1;
+  return !finding.message.startsWith(UNKNOWN) || finding.path.length > 1;
 }
 
 /** Whether the names of its queue and of another's dead-letter queue are different: `work-<id>`, `work-<id>-dead`. */

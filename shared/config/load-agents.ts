@@ -4,7 +4,7 @@ import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
-import { ConfigError, findingsOf, pathText } from "./config-error.ts";
+import { ConfigError, expectation, findingsOf, pathText } from "./config-error.ts";
 
 /** The files of a folder that hold an agent each, in the order of their names, as absolute paths. */
 export function agentFiles(folder: string): string[] {
@@ -45,8 +45,9 @@ const agentShape = z.object({
   ),
 });
 const agentModule = z.object({ default: z.custom<Agent>((value) => agentShape.safeParse(value).success) });
+const anything = z.unknown().refine((value) => value !== undefined);
 /** What `defineAgent` gives, whatever its author has left out. */
-const madeModule = z.object({ default: z.looseObject({ settings: schema, skills: z.looseObject({}) }) });
+const madeModule = z.object({ default: z.looseObject({ settings: anything, skills: z.looseObject({}) }) });
 
 async function loadAgent(path: string): Promise<Agent> {
   const file = await importFile(path);
@@ -97,7 +98,7 @@ function wordsFor(path: string, error: unknown): string {
 
 function issueText(issue: z.core.$ZodIssue): string {
   const messages =
-    issue.code === "invalid_key" ? issue.issues.map(({ message }) => message) : [issue.message];
+    issue.code === "invalid_key" ? issue.issues.map(({ message }) => message) : [expectation(issue)];
   return `${pathText(issue.path)}: ${messages.join(", ")}`;
 }
 

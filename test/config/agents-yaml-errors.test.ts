@@ -21,12 +21,12 @@ const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
   [
     "an unknown field of nats",
     "deployment: a\nnats:\n  server: x",
-    /^agents\.yaml:3: nats\.server: unknown field$/,
+    /^agents\.yaml:3: nats\.server: unknown field; expected one of servers, credentials, tls$/,
   ],
   [
     "an unknown default",
     "deployment: a\ndefaults:\n  maxQueue: 1",
-    /^agents\.yaml:3: defaults\.maxQueue: unknown field$/,
+    /^agents\.yaml:3: defaults\.maxQueue: unknown field; expected one of enabled, .*, maxQueued, .*$/,
   ],
   [
     "a default of the wrong kind",
@@ -219,7 +219,7 @@ agents:
   support: { maxConcurrent: -1 }
 `;
   assert.deepEqual(complaint(everywhere).split("\n"), [
-    "agents.yaml:2: nats.server: unknown field",
+    "agents.yaml:2: nats.server: unknown field; expected one of servers, credentials, tls",
     "agents.yaml:3: defaults.maxQueued: expected at least 1, got -1",
     "agents.yaml:5: agents.suport: expected an agent that has a file: exec, support",
     "agents.yaml:6: agents.support.maxConcurrent: expected at least 0, got -1",
@@ -254,7 +254,7 @@ test("an agent that is on NATS who the command is", () =>
 
 test("what is wrong in choosing is told by its line", () => {
   for (const [lines, expected] of [
-    ["defualt: exec", "defualt: unknown field"],
+    ["defualt: exec", "defualt: unknown field; expected one of default, cooldownSec"],
     ["default: exce", "default: expected the id of one of the agents: exec, support"],
     ["default: 7", "default: expected a text, got 7"],
     ["cooldownSec: { scan: 86401 }", "cooldownSec.scan: expected at most 86400, got 86401"],
@@ -293,6 +293,6 @@ test("a setting that may have several forms", () => {
   // Where its kind shows which one is meant, what that one lacks is told.
   assert.equal(of("[]"), ": expected at least 1 entries, got a list of 0");
   assert.equal(of("[df, 7]"), "[1]: expected a text, got 7");
-  assert.equal(of("{ argv: [df], arg: true }"), ".arg: unknown field");
+  assert.equal(of("{ argv: [df], arg: true }"), ".arg: unknown field; expected one of argv");
   assert.equal(of("df -h"), ": expected a list or a map, got a text of 5 characters");
 });

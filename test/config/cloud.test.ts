@@ -60,7 +60,7 @@ test("an error names line and field, and what is no field is refused", () => {
       assert.equal(
         error.message,
         'agents.yaml:3: cloud.bridge: expected "lambda" or "fargate", got a text of 3 characters\n' +
-          "agents.yaml:4: cloud.vpc: unknown field",
+          "agents.yaml:4: cloud.vpc: unknown field; expected one of stage, keepData, bridge, network, logRetentionDays, alarms",
       );
       return true;
     },

@@ -62,6 +62,16 @@ const WRONG: readonly [name: string, files: Record<string, string>, complaint: R
     /^\S+\/a\.ts: skills\.task\.input: expected a zod schema, got nothing$/,
   ],
   [
+    "settings that are no schema",
+    { "a.ts": agent("a").replace("skills:", "settings: 5, skills:") },
+    /^\S+\/a\.ts: settings: expected a zod schema, got 5$/,
+  ],
+  [
+    "skills misspelt",
+    { "a.ts": agent("a").replace("skills:", "skils:") },
+    /^\S+\/a\.ts: skills: expected a map$/,
+  ],
+  [
     "fields of another kind, each in a line",
     { "a.ts": agent("a").replace('name: "Greet"', "name: 1").replace("input: z.string()", "input: String") },
     /^\S+\/a\.ts: skills\.task\.name: expected a text, got 1\n\S+\/a\.ts: skills\.task\.input: expected a zod schema, got a function$/,

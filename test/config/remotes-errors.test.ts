@@ -13,16 +13,20 @@ const NOT_ALLOWABLE =
   /^agents\.yaml:4: outbound\.allow\[0\]: expected an origin .* or a range of addresses .*, got a text/;
 
 const WRONG: readonly [name: string, text: string, complaint: RegExp][] = [
-  ["an unknown field", withUrl("url2: x"), /^agents\.yaml:5: remotes\[0\]\.url2: unknown field$/],
+  [
+    "an unknown field",
+    withUrl("url2: x"),
+    /^agents\.yaml:5: remotes\[0\]\.url2: unknown field; expected one of name, url, auth, [^\n]*, subscribesTo$/,
+  ],
   [
     "an unknown field of auth",
     withUrl("auth: { credentials: env:A, user: x }"),
-    /:5: remotes\[0\]\.auth\.user: unknown field$/,
+    /:5: remotes\[0\]\.auth\.user: unknown field; expected one of scheme, credentials$/,
   ],
   [
     "an unknown field of outbound",
     "deployment: a\noutbound: { deny: [] }",
-    /:2: outbound\.deny: unknown field$/,
+    /:2: outbound\.deny: unknown field; expected one of allow$/,
   ],
   [
     "an unknown mode",
