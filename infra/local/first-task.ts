@@ -7,7 +7,7 @@ import { TimedOut } from "../../cli/errors.ts";
 import { endText, eventLine } from "../../cli/render.ts";
 import { colours, wantsColour } from "../../cli/text.ts";
 import { commandRuntime, type DeploymentConfig, type HostedAgent } from "../../shared/config/deployment.ts";
-import { clientName, connectNats, STREAMS } from "../../shared/nats/index.ts";
+import { clientName, connectNats, NatsError, STREAMS } from "../../shared/nats/index.ts";
 import { refusalOf } from "../../shared/nats/refusal.ts";
 import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
 import { HostError, messageOf } from "./errors.ts";
@@ -56,11 +56,14 @@ export async function delegateFirstTask(task: FirstTask): Promise<TaskEvent> {
   const from = commandRuntime(deployment.deployment);
   const agent = firstOf(deployment);
   if (agent === undefined) throw new HostError("part_failed", NOBODY);
-  const nc = await connectNats({
+  const settings = {
     servers: host.endpoints.nats.split(","),
     credentials,
     ca: ca === undefined ? undefined : readFileSync(ca, "utf8"),
     name: clientName(deployment.deployment, "start"),
+  };
+  const nc = await connectNats(settings).catch((error: unknown) => {
+    throw refusedHere(error, settings) ?? error;
   });
   try {
     progress.doing("waiting for the bridge");
@@ -111,6 +114,20 @@ export function whyGoOn(error: unknown): string | undefined {
   const refusal = refusalOf(error);
   if (refusal === undefined) return undefined;
   return `No first task: ${refusal.says}; give it what \`./sluice nats-permissions --local\` prints (docs/nats.md)`;
+}
+
+/** Of a server that does not take who we are: here an option names that, and not the operator's file. */
+function refusedHere(
+  error: unknown,
+  { servers, credentials }: { readonly servers: readonly string[]; readonly credentials: string },
+): HostError | undefined {
+  if (!(error instanceof NatsError) || error.code !== "nats_refused") return undefined;
+  const todo =
+    credentials === "none"
+      ? "give a user's credentials with --creds FILE"
+      : `see that ${credentials.replace(/^file:/, "")} (--creds) holds those of a user that it knows`;
+  const says = `NATS at ${servers.join(", ")} refused who we are (${messageOf(error.cause)}); ${todo}`;
+  return new HostError("part_failed", says, { cause: error });
 }
 
 async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Promise<void> {

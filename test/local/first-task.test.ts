@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
+import * as z from "zod";
 import { TimedOut } from "../../cli/errors.ts";
-import { whyGoOn, whyNoFirstTask } from "../../infra/local/first-task.ts";
+import { delegateFirstTask, whyGoOn, whyNoFirstTask } from "../../infra/local/first-task.ts";
+import { defineAgent, skill } from "../../shared/agents/index.ts";
 import { readAgentsYaml } from "../../shared/config/agents-yaml.ts";
+import { startNats } from "../support/nats-server.ts";
 import { temporaryFolder } from "./support/assembly.ts";
 
 test("a remote agent is sent no first task, whoever it is open to", () => {
@@ -31,4 +34,31 @@ test("a first task that takes its time does not end the host; what is wrong does
     /^The first task has timed out: task_1 did not end/,
   );
   assert.equal(whyGoOn(new Error("the stream is gone")), undefined);
+});
+
+test("a server that does not take who we are is told with the option that says it", async (t) => {
+  const folder = temporaryFolder("first");
+  const task = skill({ name: "Echo", description: "Echoes", input: z.string(), run: ({ input }) => input });
+  const agents = [defineAgent({ id: "echo", description: "Echoes", skills: { task } })];
+  const login = join(folder, "login");
+  writeFileSync(login, "wrong");
+  const server = await startNats(["--auth", "s3cret"]);
+  t.after(() => server.stop());
+  const first = (credentials: string) =>
+    delegateFirstTask({
+      host: { endpoints: { sqs: "", s3: "", dynamodb: "", nats: server.url } },
+      deployment: readAgentsYaml(join(folder, "agents.yaml"), agents).deployment,
+      credentials,
+      ca: undefined,
+      logsDir: folder,
+      progress: { doing() {}, line() {}, done() {} },
+      signal: new AbortController().signal,
+    });
+  const refused = `^NATS at ${server.url} refused who we are \\(.+\\); `;
+  await assert.rejects(first("none"), {
+    message: new RegExp(`${refused}give a user's credentials with --creds FILE$`),
+  });
+  await assert.rejects(first(`file:${login}`), {
+    message: new RegExp(`${refused}see that ${login} \\(--creds\\) holds those of a user that it knows$`),
+  });
 });
