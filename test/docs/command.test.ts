@@ -28,6 +28,21 @@ test("each verb of the command is on the page, and no other", () => {
   for (const [, verb = ""] of page.matchAll(/\.\/sluice ([a-z][a-z-]*)/g)) assert.ok(names.has(verb), verb);
 });
 
+test("each verb is in the table at the page's top, and each that writes JSON in that section", () => {
+  const [top = ""] = page.split("\n## ", 1);
+  for (const verb of sluice.commands)
+    assert.ok(
+      top.includes(`\`./sluice ${verb.name()} `) || top.includes(`\`./sluice ${verb.name()}\``),
+      verb.name(),
+    );
+  const [, json = ""] = /^## JSON\n(.*)/ms.exec(page) ?? [];
+  for (const verb of sluice.commands)
+    for (const leaf of verb.commands.length > 0 ? verb.commands : [verb]) {
+      const name = leaf === verb ? verb.name() : `${verb.name()} ${leaf.name()}`;
+      if (optionsOf(leaf).includes("--json")) assert.match(json, new RegExp(`\`${name}[ \`]`), name);
+    }
+});
+
 test("each option of a verb is on the page, and no other", () => {
   const known = new Set([...verbs, sluice].flatMap(optionsOf));
   const told = new Set(Array.from(page.matchAll(/(?<![\w-])--[a-z][a-z-]*/g), ([option]) => option));
