@@ -96,7 +96,7 @@ describe("a delegation's end", () => {
         await step.sleep("later", "1h");
         return first;
       }, options);
-      const message = `step "bob": target_unresolved: no agent is called "${to}"; ${hint}; an agent that shows no card here needs skill as channelRef/task`;
+      const message = `step "bob": target_unresolved: no agent is called "${to}"; ${hint}; an agent that shows no card here, or has for less than a minute, needs skill as channelRef/task`;
       assert.equal((await t.outcome()).text, `target_unresolved -: ${message}`);
       assert.equal(t.steps.find(({ name }) => name === "bob")?.error?.name, "DelegationError");
       const lines = t.log.filter((line) => line.message === "nobody was chosen");

@@ -67,7 +67,11 @@ function targetFindings(
   const of = (who: readonly string[], says: string, todo: string) =>
     who.length === 0 ? [] : [warning(`targets of ${runtime}`, `${listed(who)}: ${says}`, todo)];
   return [
-    ...of(is("unseen"), "no card of it was ever seen", "see that it runs, and shows one: ./sluice peers"),
+    ...of(
+      is("unseen"),
+      "no card of it was ever seen",
+      "see that it runs, and shows one: ./sluice peers; a new one is known within a minute",
+    ),
     ...of(is("stale"), "its card is stale", "see that it runs: ./sluice peers"),
     ...of(otherwise, "it speaks otherwise than we do", "see ./sluice peers, and update it or us"),
   ];

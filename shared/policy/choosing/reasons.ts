@@ -24,7 +24,7 @@ export const REASONS = {
     of: "request",
     meaning: "nobody has the name that the request names",
     remedy:
-      "correct the name to one of the nearest, or declare that agent; another is never asked in its place",
+      "correct the name to one of the nearest, or declare that agent; wait a minute where it is new; another is never asked in its place",
   },
   target_ambiguous: {
     of: "request",

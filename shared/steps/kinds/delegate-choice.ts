@@ -47,6 +47,7 @@ function errorOf(of: string, runtime: string, asked: Asked, { reason, message }:
       "unauthorized_target",
       `the policy of ${runtime} has no delegateTargets for ${addressed} of ${to}`,
     );
-  const hint = "; an agent that shows no card here needs skill as channelRef/";
+  const hint =
+    "; an agent that shows no card here, or has for less than a minute, needs skill as channelRef/";
   return error(reason, reason === "target_unresolved" ? `${message}${hint}${skill}` : message);
 }
