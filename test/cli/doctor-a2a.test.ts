@@ -72,6 +72,27 @@ test("policies with which peers cannot work, or that allow much", () => {
   assertFound(policyFindings([]), /^warning policies: there is no agent: nobody can be asked$/);
 });
 
+test("an agent of ours that is handed tasks which it does not accept", () => {
+  const to = (...names: string[]) => ({
+    acceptFromRuntimes: ["acme-cli"],
+    delegateTargets: names.map((runtimeAgentId) => ({ runtimeAgentId })),
+  });
+  const findings = policyFindings([
+    governed("boss", to("acme-deaf", "acme-kind", "acme-open", "acme-off", "bob-lobby")),
+    governed("star", to("*")),
+    governed("deaf", { acceptFromRuntimes: ["acme-cli"] }),
+    governed("kind", { acceptFromRuntimes: ["acme-boss"] }),
+    governed("open", { acceptFromRuntimes: ["*"] }),
+    governed("off", { enabled: false, discoverable: false, acceptFromRuntimes: [] }),
+  ]);
+  assertFound(
+    findings,
+    /^warning policy of acme-boss: it may hand tasks on to acme-deaf, which accepts none of it$/,
+    /^ok policies: /,
+  );
+  assert.equal(findings[0]?.todo, "./sluice allow deaf acme-boss");
+});
+
 test("older names", () => {
   const of = (field: string, unused: boolean) => [{ field, canonical: "acceptFromRuntimes", unused }];
   assertFound(

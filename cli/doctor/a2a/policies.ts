@@ -1,5 +1,6 @@
 import type { LegacyField } from "../../../shared/config/legacy-policy.ts";
 import type { AgentPolicy } from "../../../shared/config/policy.ts";
+import { isWelcome } from "../../../shared/policy/exposed.ts";
 import { listed } from "../../../shared/policy/listed.ts";
 import { type Finding, ok, warning, wrong } from "../finding.ts";
 
@@ -15,7 +16,7 @@ export interface Governed {
 export function policyFindings(agents: readonly Governed[]): Finding[] {
   if (agents.length === 0)
     return [warning("policies", "there is no agent: nobody can be asked", "write one: ./sluice init")];
-  const amiss = agents.flatMap(amissWith);
+  const amiss = agents.flatMap((of) => [...amissWith(of), ...deafTo(of, agents)]);
   const count = (is: (of: Governed) => boolean) => agents.filter(is).length;
   const enabled = count(({ policy }) => policy.enabled);
   const found = count(({ policy }) => policy.enabled && policy.discoverable);
@@ -59,6 +60,20 @@ function amissWith({ id, runtime, policy, written }: Governed): Finding[] {
       ),
     );
   return findings;
+}
+
+/** Those of our own that an agent hands tasks on to by name, and that reject each of these. */
+function deafTo({ runtime, policy }: Governed, agents: readonly Governed[]): Finding[] {
+  const targets = new Set(policy.delegateTargets.map((of) => of.runtimeAgentId));
+  return agents
+    .filter((of) => targets.has(of.runtime) && of.policy.enabled && !isWelcome(of.policy, runtime))
+    .map((of) =>
+      warning(
+        `policy of ${runtime}`,
+        `it may hand tasks on to ${of.runtime}, which accepts none of it`,
+        `./sluice allow ${of.id} ${runtime}`,
+      ),
+    );
 }
 
 /** Who lists the agents: peers on Discord those of their own guild alone (docs/cards.md). */
