@@ -64,7 +64,6 @@ test("policies with which peers cannot work, or that allow much", () => {
       governed("both", targets),
     ]),
     /^wrong policy of acme-closed: it takes tasks of nobody: acceptFromRuntimes is empty$/,
-    /^warning policy of acme-off: it shows a card, and takes no tasks/,
     /^warning policy of acme-open: remote tasks may write its memory: allowMemoryWrite$/,
     /^wrong policy of acme-late: delegateTargets is set in the table alone: it hears nothing of what/,
     /^ok policies: 5 of 7 agents take tasks, 5 of them are to be found$/,

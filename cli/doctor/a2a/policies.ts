@@ -28,26 +28,17 @@ export function policyFindings(agents: readonly Governed[]): Finding[] {
 
 function amissWith({ id, runtime, policy, written }: Governed): Finding[] {
   const part = `policy of ${runtime}`;
-  const set = (change: string) => `./sluice policy plan ${id} --set ${change}`;
   const findings: Finding[] = [];
   if (policy.enabled && policy.acceptFromRuntimes.length === 0)
     findings.push(
       wrong(part, "it takes tasks of nobody: acceptFromRuntimes is empty", `./sluice allow ${id} PEER`),
-    );
-  if (!policy.enabled && policy.discoverable)
-    findings.push(
-      warning(
-        part,
-        "it shows a card, and takes no tasks: enabled is false, discoverable true",
-        set("discoverable=false"),
-      ),
     );
   if (policy.allowMemoryWrite)
     findings.push(
       warning(
         part,
         "remote tasks may write its memory: allowMemoryWrite",
-        `${set("allowMemoryWrite=false")}, unless that is meant`,
+        `./sluice policy plan ${id} --set allowMemoryWrite=false, unless that is meant`,
       ),
     );
   // The bridge reads events of those alone that the file lets delegate (docs/policy.md).
