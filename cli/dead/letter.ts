@@ -50,7 +50,7 @@ function contentOf(body: string): Content {
   if (carried !== undefined) return { forwarded: carried, ...addressOf(carried.subject) };
   const hint = workHint().safeParse(json).data;
   // Of what is no task's id no table can be asked, and no worker could (docs/wire.md, ids).
-  if (hint === undefined || !taskId.safeParse(hint.taskId).success) return {};
+  if (hint === undefined || !taskId().safeParse(hint.taskId).success) return {};
   return { hint, task: hint.taskId, ...(hint.to !== undefined && { to: hint.to }) };
 }
 
