@@ -1,7 +1,8 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
+import { shellQuoted } from "../../cli/repeat.ts";
 import { type OperatorConfig, readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
 import { loadAgents } from "../../shared/config/load-agents.ts";
@@ -94,12 +95,20 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 /** The usual files may be missing; whoever names one means it. */
-function mustBeThere({ config, agentsDir }: Options): void {
+function mustBeThere({ config, agentsDir, creds, ca }: Options): void {
   const given = (option: string) => program.getOptionValueSource(option) === "cli";
-  const isFolder = statSync(agentsDir, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  if (given("config") && !existsSync(config)) program.error(`error: --config: there is no file ${config}`);
-  if (given("agentsDir") && !isFolder) program.error(`error: --agents-dir: there is no folder ${agentsDir}`);
+  for (const [option, file] of [
+    ["--config", given("config") ? config : undefined],
+    ["--creds", creds],
+    ["--ca", ca],
+  ] as const)
+    if (file !== undefined && (placeOf(file)?.isDirectory() ?? true))
+      program.error(`error: ${option}: there is no file ${file}`);
+  if (given("agentsDir") && placeOf(agentsDir)?.isDirectory() !== true)
+    program.error(`error: --agents-dir: there is no folder ${agentsDir}`);
 }
+
+const placeOf = (path: string) => statSync(path, { throwIfNoEntry: false });
 
 function start(chosen: Options, progress: Progress, signal: AbortSignal): Promise<Host> {
   const dataDir = resolve(chosen.data);
@@ -206,7 +215,7 @@ function rememberStart({ data }: Options, argv: readonly string[]): void {
 function tellWhatNext(host: Host, { agents }: DeploymentConfig, { data }: Options, progress: Progress): void {
   const agent = agents.find(({ id }) => id === "digest") ?? agents[0];
   // The command finds a host whose data lies in the usual place by itself.
-  const where = resolve(data) === resolve(DEFAULT_DATA) ? "" : ` --data-folder ${data}`;
+  const where = resolve(data) === resolve(DEFAULT_DATA) ? "" : ` --data-folder ${shellQuoted(data)}`;
   for (const line of [
     "",
     `Sluice is up: NATS at ${host.endpoints.nats}, data and logs in ${data}. Next, in another terminal:`,

@@ -26,7 +26,7 @@ interface Run {
 }
 
 /** Where a stack has been synthesized already, which is used again as long as agents and `agents.yaml` are the same. */
-const USED = temporaryFolder("main");
+const USED = temporaryFolder("the main");
 
 /** `npm start -- …`, in a pipe, with a data folder of its own. */
 const startAfresh = (t: test.TestContext, ...args: string[]) => start(t, temporaryFolder("main"), ...args);
@@ -86,7 +86,7 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   const told = JSON.parse(readFileSync(join(run.dataDir, "host.json"), "utf8"));
   assert.match(
     run.said(),
-    new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --data-folder ${run.dataDir}\\n`),
+    new RegExp(`NATS at ${told.nats}(.*\\n)+.*\\./sluice ask digest .* --data-folder '${run.dataDir}'\\n`),
   );
   assert.deepEqual(Object.keys(told.files), ["config", "agentsDir"]);
   assert.equal(told.outputs.NatsServers, told.nats);
@@ -96,7 +96,7 @@ test("it says what to do next and stays up until Ctrl-C, which leaves nothing; t
   assert.equal(await run.ended(), 0);
   assert.deepEqual(processes.filter(isAlive), []);
   // How it was started is known when it runs no more.
-  assert.equal(startCommand(USED), `npm start -- --data ${USED} --nats-port 0`);
+  assert.equal(startCommand(USED), `npm start -- --data '${USED}' --nats-port 0`);
 });
 
 /** An agent that takes its time to be loaded, whom nobody may ask. */
@@ -196,6 +196,9 @@ test("options that make no sense end it with 2 and say what was expected", async
     [["--nats", "nats://127.0.0.1:99999"], /--nats: expected a URL .* port of at most 65535/],
     [["--nats", "nats://alice:hunter,2@127.0.0.1:4222"], /--nats: expected a URL without user and password/],
     [["--config", "nope.yaml"], /^error: --config: there is no file nope\.yaml\n/],
+    [["--config", import.meta.dirname], /^error: --config: there is no file \//],
+    [["--nats", "127.0.0.1:1", "--creds", "nope"], /^error: --creds: there is no file nope\n/],
+    [["--nats", "127.0.0.1:1", "--ca", "nope.pem"], /^error: --ca: there is no file nope\.pem\n/],
     [["--agents-dir", "nope"], /^error: --agents-dir: there is no folder nope\n/],
     [["--agents-dir", MAIN], /^error: --agents-dir: there is no folder \/.*main\.ts\n/],
     [["--nothing"], /unknown option '--nothing'/],
