@@ -124,12 +124,12 @@ test("certificates in a secret are replaced as credentials are: it is read again
   ] as const) {
     name = `acme/nats-${++uses}`;
     const [before, after] = [await startConfiguredNats(tls(one, one)), await startConfiguredNats(config)];
+    t.after(() => Promise.all([before.stop(), after.stop()]));
     await connects(before.url, text(one, one));
     manager.secrets.set(name, { text: replaced });
     manager.asked.length = 0;
     await (await connectNats(settings(after.url))).close();
     assert.deepEqual(manager.asked, [name]);
-    await Promise.all([before.stop(), after.stop()]);
   }
 });
 
