@@ -11,7 +11,7 @@ import {
   type PulledRuntime,
   type RuntimeConsumers,
 } from "../../shared/nats/index.ts";
-import { refusalOf } from "../../shared/nats/refusal.ts";
+import { refusalOf, unmadeStream } from "../../shared/nats/refusal.ts";
 import { errorFields, type Telemetry } from "../../shared/telemetry/index.ts";
 import { offerCards } from "./cards.ts";
 import { watchLag } from "./lag.ts";
@@ -171,8 +171,7 @@ function unprepared(cause: unknown): never {
 function whyUnprepared(cause: unknown): string {
   const refusal = refusalOf(cause);
   const [, stream] = /^\$JS\.API\.STREAM\.CREATE\.([^.]+)$/.exec(refusal?.subject ?? "") ?? [];
-  if (stream !== undefined)
-    return `the stream ${stream} does not exist, and this user may not make it; make it as docs/deploying.md says`;
+  if (stream !== undefined) return unmadeStream(stream);
   if (refusal !== undefined)
     return `${refusal.says}; give it what ./sluice nats-permissions prints (docs/nats.md)`;
   const reason = cause instanceof Error ? cause.message : String(cause);

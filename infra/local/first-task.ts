@@ -8,7 +8,7 @@ import { endText, eventLine } from "../../cli/render.ts";
 import { colours, wantsColour } from "../../cli/text.ts";
 import { commandRuntime, type DeploymentConfig, type HostedAgent } from "../../shared/config/deployment.ts";
 import { clientName, connectNats, NatsError, STREAMS } from "../../shared/nats/index.ts";
-import { refusalOf } from "../../shared/nats/refusal.ts";
+import { refusalOf, unmadeStream } from "../../shared/nats/refusal.ts";
 import { isTerminal, type TaskEvent } from "../../shared/wire/index.ts";
 import { HostError, messageOf } from "./errors.ts";
 import type { Host } from "./host.ts";
@@ -32,6 +32,13 @@ export interface FirstTask {
   readonly logsDir: string;
   readonly progress: Progress;
   readonly signal: AbortSignal;
+  /** Aborted when the bridge may not make the streams: then nobody will. */
+  readonly noStreams?: AbortSignal;
+}
+
+/** Whether this is what the host tells of a bridge that may not make the streams. */
+export function tellsNoStreams(trouble: string): boolean {
+  return STREAMS.some(({ name }) => trouble.endsWith(unmadeStream(name)));
 }
 
 /**
@@ -130,7 +137,7 @@ function refusedHere(
   return new HostError("part_failed", says, { cause: error });
 }
 
-async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Promise<void> {
+async function streams(nc: NatsConnection, { logsDir, signal, noStreams }: FirstTask): Promise<void> {
   const jsm = await jetstreamManager(nc, { checkAPI: false });
   const deadline = Date.now() + STREAMS_WITHIN_MS;
   for (const { name } of STREAMS) {
@@ -142,6 +149,8 @@ async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Prom
       if (trouble === undefined) break;
       signal.throwIfAborted();
       if (refusalOf(trouble.error) !== undefined) throw trouble.error;
+      if (noStreams?.aborted && isMissing(trouble.error))
+        throw new HostError("part_failed", unmadeStream(name), { cause: trouble.error });
       if (Date.now() > deadline) throw noStream(name, trouble.error, logsDir);
       await sleep(100);
     }
@@ -149,9 +158,12 @@ async function streams(nc: NatsConnection, { logsDir, signal }: FirstTask): Prom
 }
 
 function noStream(name: string, error: unknown, logsDir: string): HostError {
-  const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-  const what = isMissing
+  const what = isMissing(error)
     ? `the bridge has not made the stream ${name}`
     : `the stream ${name} cannot be seen: ${messageOf(error)}`;
   return new HostError("part_failed", `${what}; see ${logsDir}/bridge.log`, { cause: error });
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }

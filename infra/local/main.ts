@@ -10,7 +10,7 @@ import { readServerUrls } from "../../shared/config/server-urls.ts";
 import { ROOT } from "../bundle.ts";
 import { synthesize } from "../synth.ts";
 import { messageOf } from "./errors.ts";
-import { delegateFirstTask, whyGoOn, whyNoFirstTask } from "./first-task.ts";
+import { delegateFirstTask, tellsNoStreams, whyGoOn, whyNoFirstTask } from "./first-task.ts";
 import { type Host, type HostEvent, startHost } from "./host.ts";
 import type { AlarmChange } from "./metrics/alarms.ts";
 import { type Progress, progressOn } from "./progress.ts";
@@ -50,6 +50,9 @@ const program = new Command("npm start --")
   .option("--verbose", "the functions' logs, too")
   .exitOverride()
   .showHelpAfterError("(npm start -- --help for what is possible)");
+
+/** Aborted when the bridge may not make the streams. */
+const noStreams = new AbortController();
 
 /** Runs the command line, and returns the exit code once nothing runs any more. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -182,6 +185,7 @@ async function firstTaskCompletes(
     logsDir: join(chosen.data, "logs"),
     progress,
     signal,
+    noStreams: noStreams.signal,
   });
   progress.done();
   return state === "TASK_STATE_COMPLETED";
@@ -189,9 +193,14 @@ async function firstTaskCompletes(
 
 function tell(event: HostEvent, verbose: boolean, progress: Progress): void {
   if (event.type === "progress") progress.doing(event.message);
-  else if (event.type === "trouble") progress.line(`! ${event.message}`);
+  else if (event.type === "trouble") tellTrouble(event.message, progress);
   else if (event.type === "alarm") tellAlarm(event, progress);
   else if (verbose) progress.line(`[${event.functionName}] ${event.line}`);
+}
+
+function tellTrouble(message: string, progress: Progress): void {
+  progress.line(`! ${message}`);
+  if (tellsNoStreams(message)) noStreams.abort();
 }
 
 /** Only what somebody would be woken for, and that it is over. */

@@ -24,3 +24,11 @@ export function refusalOf(error: unknown): Refusal | undefined {
   }
   return undefined;
 }
+
+/**
+ * What the bridge says when it finds a stream missing and its user may not make it. The local host knows it by these words,
+ * which are all that it gets of an invocation that has failed.
+ */
+export function unmadeStream(name: string): string {
+  return `the stream ${name} does not exist, and this user may not make it; make it as docs/deploying.md says`;
+}

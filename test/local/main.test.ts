@@ -10,6 +10,7 @@ import { stripVTControlCharacters } from "node:util";
 import { startCommand } from "../../cli/start-again.ts";
 import { findNatsServer } from "../../infra/local/nats-server.ts";
 import { freePort } from "../../infra/local/ports.ts";
+import { startConfiguredNats } from "../support/nats-users.ts";
 import { temporaryFolder } from "./support/assembly.ts";
 import { eventually, isAlive, processesOf } from "./support/host.ts";
 
@@ -74,6 +75,21 @@ test("a NATS server that is there already is used, with its password and its own
   const wary = start(t, USED, "--once", ...given);
   assert.equal(await wary.ended(), 1);
   assert.match(wary.said(), /tls:\/\/localhost:\d+ cannot be reached.*certificate/);
+});
+
+test("a NATS user who may not make the streams ends it, with what to do", async (t) => {
+  const permissions = { publish: { allow: [">"], deny: ["$JS.API.STREAM.CREATE.>"] } };
+  const login = { user: "tester", password: "secret" };
+  const nats = await startConfiguredNats({ authorization: { users: [{ ...login, permissions }] } });
+  t.after(() => nats.stop());
+  const creds = join(temporaryFolder("login"), "login.json");
+  writeFileSync(creds, JSON.stringify(login));
+  const run = start(t, USED, "--nats", nats.url, "--creds", creds);
+  assert.equal(await run.ended(), 1, run.said());
+  assert.match(
+    run.said(),
+    /\n! bridge: NatsError: the stream A2A_\w+ does not exist(.*\n)*the stream A2A_TASKS does not exist, and this user may not make it; make it as docs\/deploying\.md says\n$/,
+  );
 });
 
 test("it says what to do next and stays up until Ctrl-C, which leaves nothing; the next start goes on", async (t) => {
