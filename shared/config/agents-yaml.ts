@@ -14,7 +14,7 @@ import {
   natsFields,
 } from "./deployment.ts";
 import { emptyRemotes, frontAgents, type Hostable, REMOTE } from "./front-agents.ts";
-import { fields, hostAgent } from "./host-agent.ts";
+import { fields, hostAgent, strangeDefaults } from "./host-agent.ts";
 import { namingFields } from "./known-fields.ts";
 import { asWritten, canonicalPolicy, type LegacyField } from "./legacy-policy.ts";
 import { type ReadFile, readAuthority, readIfThere } from "./named-files.ts";
@@ -176,7 +176,9 @@ function hostAgents(
   const names = canonicalPolicy(defaults);
   const legacy = new Map([["defaults", names.legacy]]);
   const unsound = agentPolicy.safeParse(names.fields, namingFields);
-  const unfit = unsound.success ? [] : findingsOf(unsound.error, names.fields);
+  const unfit = unsound.success
+    ? strangeDefaults(names.fields, unsound.data, agents)
+    : findingsOf(unsound.error, names.fields);
   const findings = [...names.findings, ...unfit.map((of) => asWritten(names, of))].map((of) =>
     below(["defaults"], of),
   );

@@ -112,23 +112,44 @@ function mergedTimeout(defaults: Fields, own: Fields): Record<string, unknown> {
   return { timeoutSec: { ...inherited.data, ...written.data } };
 }
 
-/** `general_task` is another name of `task` (docs/wire.md, skill ids). */
 function strangeSkills(agent: Hostable, own: Fields, policy: AgentPolicy): Finding[] {
   // Those of a remote's card are not known before it is asked for.
   if (agent.remote !== undefined) return [];
-  const known = Object.keys(agent.skills);
+  return unknownSkills(own, policy, Object.keys(agent.skills), "a skill of the agent");
+}
+
+/**
+ * Skills of the file's defaults that no agent has: each agent may lack some of them, but what all lack is a slip, for which
+ * every task would be refused.
+ *
+ * @param defaults as they are written, in canonical names; findings name fields of them
+ * @param policy the same, read
+ */
+export function strangeDefaults(
+  defaults: Fields,
+  policy: AgentPolicy,
+  agents: readonly Hostable[],
+): Finding[] {
+  if (agents.length === 0 || agents.some(({ remote }) => remote !== undefined)) return [];
+  const known = [...new Set(agents.flatMap(({ skills }) => Object.keys(skills)))];
+  return unknownSkills(defaults, policy, known, "a skill of one of the agents");
+}
+
+/** `general_task` is another name of `task` (docs/wire.md, skill ids). */
+function unknownSkills(
+  written: Fields,
+  { acceptSkills, exposeSkills }: AgentPolicy,
+  known: readonly string[],
+  what: string,
+): Finding[] {
   const isKnown = (slug: string) =>
     known.includes(slug) || (slug === "general_task" && known.includes("task"));
-  const finding = (path: Finding["path"]) => ({
-    path,
-    message: `expected a skill of the agent: ${known.join(", ")}`,
-  });
-  const { acceptSkills, exposeSkills } = policy;
+  const finding = (path: Finding["path"]) => ({ path, message: `expected ${what}: ${known.join(", ")}` });
   return [
-    ...(own.acceptSkills === undefined ? [] : acceptSkills).flatMap((slug, i) =>
+    ...(written.acceptSkills === undefined ? [] : acceptSkills).flatMap((slug, i) =>
       isKnown(slug) ? [] : [finding(["acceptSkills", i])],
     ),
-    ...(own.exposeSkills === undefined ? [] : exposeSkills).flatMap(({ id }, i) =>
+    ...(written.exposeSkills === undefined ? [] : exposeSkills).flatMap(({ id }, i) =>
       known.includes(id) ? [] : [finding(["exposeSkills", i, "id"])],
     ),
   ];

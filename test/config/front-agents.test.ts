@@ -31,6 +31,19 @@ test("an agent that is a remote one is hosted like any other, with the skills of
   assert.deepEqual(readBundled(JSON.parse(JSON.stringify(deployment))), deployment);
 });
 
+test("a default skill that no agent has is refused, but beside a remote agent, whose skills are its card's", () => {
+  const defaults = "defaults: { acceptSkills: [of-its-card] }\n";
+  assert.equal(read(`${defaults}${file("remote: auditor")}`).agents.length, 3);
+  assert.equal(
+    complaint("deployment: a\ndefaults:\n  acceptSkills: [task, other, general_task, tasks]"),
+    "agents.yaml:3: defaults.acceptSkills[3]: expected a skill of one of the agents: task, other",
+  );
+  assert.equal(
+    complaint("deployment: a\ndefaults:\n  exposeSkills:\n    - id: others"),
+    "agents.yaml:4: defaults.exposeSkills[0].id: expected a skill of one of the agents: task, other",
+  );
+});
+
 test("it may have a function of its own, and a skill that is no slug is noted", () => {
   const { functions, notes } = readAgentsYaml("agents.yaml", agents, () =>
     file("{ remote: auditor, function: { memoryMb: 512 } }"),
