@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type ResolveHookSync, registerHooks } from "node:module";
 import { basename, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import * as z from "zod";
 import type { Agent } from "../agents/define.ts";
 import { ConfigError, expectation, findingsOf, pathText } from "./config-error.ts";
@@ -86,14 +86,42 @@ async function importFile(path: string): Promise<unknown> {
   }
 }
 
-/** Why a file could not be imported; of a mistake in its text, on which line. */
+/** Why a file could not be imported, and where in its text, or in that of a file which it imports, as far as that is known. */
 function wordsFor(path: string, error: unknown): string {
   if (error instanceof z.ZodError) return `${path}: ${error.issues.map(issueText).join("; ")}`;
   if (!(error instanceof Error)) return `${path}: ${String(error)}`;
-  // The stack of a syntax error starts with the place (Node.js: Errors, error.stack).
-  const [, file, line] = /^(?:file:\/\/)?(\/.*):(\d+)$/m.exec(error.stack?.split("\n", 1)[0] ?? "") ?? [];
-  if (!(error instanceof SyntaxError) || file === undefined) return `${path}: ${error.message}`;
-  return `${file === path ? "" : `${path}: `}${file}:${line}: ${error.message}`;
+  const place =
+    (error instanceof SyntaxError ? placeOfMistake(error) : undefined) ?? placeOfThrow(path, error);
+  if (place === undefined) return `${path}: ${error.message}`;
+  return `${place.file === path ? "" : `${path}: `}${place.file}:${place.at}: ${error.message}`;
+}
+
+/** Where something is, as `line` or `line:column` of a file. */
+interface PlaceInText {
+  readonly file: string;
+  readonly at: string;
+}
+
+/** The stack of a syntax error starts with the place (Node.js: Errors, error.stack). */
+function placeOfMistake({ stack = "" }: Error): PlaceInText | undefined {
+  const [, file, at] = /^(?:file:\/\/)?(\/.*):(\d+)$/m.exec(stack.split("\n", 1)[0] ?? "") ?? [];
+  return file === undefined || at === undefined ? undefined : { file, at };
+}
+
+/** Where the agent's file was when something threw; of what threw before its first line, where that is, unless in a package. */
+function placeOfThrow(path: string, { stack = "" }: Error): PlaceInText | undefined {
+  const frames = Array.from(
+    stack.matchAll(/^ +at (?:.* \()?(file:\/\/\/\S+):(\d+:\d+)\)?$/gm),
+    ([, url = "", at = ""]) => ({
+      file: fileURLToPath(url),
+      at,
+    }),
+  );
+  const above = frames.findIndex(({ file }) => file === import.meta.filename);
+  const theirs = above < 0 ? frames : frames.slice(0, above);
+  return (
+    theirs.find(({ file }) => file === path) ?? theirs.find(({ file }) => !file.includes("/node_modules/"))
+  );
 }
 
 function issueText(issue: z.core.$ZodIssue): string {

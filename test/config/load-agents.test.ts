@@ -102,7 +102,25 @@ const WRONG: readonly [name: string, files: Record<string, string>, complaint: R
     { "a.ts": agent("a").replace("skills: { task }", 'skills: { "a b": task }') },
     /^\S+\/a\.ts: skills\.a b: expected 1 to 64 of A-Z, a-z, 0-9, _ and -$/,
   ],
-  ["a file that throws", { "a.ts": "throw new Error('no key');" }, /a\.ts: no key$/],
+  [
+    "a file that throws",
+    { "a.ts": "type A = 1;\n throw new Error('no key');" },
+    /^\/\S+\/a\.ts:2:8: no key$/,
+  ],
+  [
+    "a file that calls what throws",
+    {
+      "a.ts": "import { key } from './parts/b.ts';\nkey();",
+      "parts/b.ts": "export const key = () => { throw new Error('no key'); };",
+    },
+    /^\/\S+\/a\.ts:2:1: no key$/,
+  ],
+  [
+    "a file that imports what throws",
+    { "a.ts": "import './parts/b.ts';", "parts/b.ts": "throw new Error('no key');" },
+    /^\/\S+\/a\.ts: \/\S+\/parts\/b\.ts:1:7: no key$/,
+  ],
+  ["a file that throws no error", { "a.ts": "throw 'no key';" }, /^\/\S+\/a\.ts: no key$/],
 ];
 for (const [name, files, complaint] of WRONG)
   test(`error: ${name}`, async () => {
