@@ -7,7 +7,7 @@ import type { BuildFailure } from "esbuild";
 import * as z from "zod";
 import { readAgentsYaml } from "../shared/config/agents-yaml.ts";
 import { ConfigError } from "../shared/config/config-error.ts";
-import { agentFiles, loadAgents } from "../shared/config/load-agents.ts";
+import { agentFiles, agentNotes, loadAgents } from "../shared/config/load-agents.ts";
 import { readIfThere } from "../shared/config/named-files.ts";
 import { bundleFunctions, ROOT } from "./bundle.ts";
 import { checkedApp } from "./checked-app.ts";
@@ -34,14 +34,13 @@ async function main(): Promise<void> {
   if (agentsYaml !== join(ROOT, "agents.yaml") && !existsSync(agentsYaml))
     throw new ConfigError(`context ${CONTEXT.config}: expected a file, there is none at ${agentsYaml}`);
   const read: string[] = [];
-  const { deployment, cloud, functions, notes } = readAgentsYaml(
-    agentsYaml,
-    await loadAgents(agentsDir),
-    (path) => {
-      read.push(path);
-      return readIfThere(path);
-    },
-  );
+  const agents = await loadAgents(agentsDir);
+  // Before agents.yaml is read, which may name one that is passed over.
+  for (const note of agentNotes(agentsDir)) console.error(note);
+  const { deployment, cloud, functions, notes } = readAgentsYaml(agentsYaml, agents, (path) => {
+    read.push(path);
+    return readIfThere(path);
+  });
 
   for (const note of notes) console.error(note);
 

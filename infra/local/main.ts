@@ -5,7 +5,7 @@ import * as z from "zod";
 import { shellQuoted } from "../../cli/repeat.ts";
 import { type OperatorConfig, readAgentsYaml } from "../../shared/config/agents-yaml.ts";
 import type { DeploymentConfig } from "../../shared/config/deployment.ts";
-import { loadAgents } from "../../shared/config/load-agents.ts";
+import { agentNotes, loadAgents } from "../../shared/config/load-agents.ts";
 import { readServerUrls } from "../../shared/config/server-urls.ts";
 import { ROOT } from "../bundle.ts";
 import { synthesize } from "../synth.ts";
@@ -77,7 +77,7 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     host = await start(chosen, progress, interrupted);
     const { deployment, notes } = await operatorConfigOf(chosen);
-    for (const note of notes) progress.line(`note: ${note}`);
+    for (const note of [...agentNotes(chosen.agentsDir), ...notes]) progress.line(`note: ${note}`);
     interrupted.throwIfAborted();
     const completed = await showFirstTask(host, deployment, chosen, progress, interrupted);
     if (chosen.once) return completed ? EXIT.ok : EXIT.failed;

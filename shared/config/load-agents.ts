@@ -17,6 +17,22 @@ export function agentFiles(folder: string): string[] {
 }
 
 /**
+ * What is said of files beside agents that may be meant for ones and are passed over, since their names end otherwise; of
+ * one that lies beside an agent of the same name, as a compiler may have put it there, nothing.
+ */
+export function agentNotes(folder: string): string[] {
+  const agents = new Set(agentFiles(folder));
+  return readdirSync(folder)
+    .filter((name) => /^[^.]+\.([mc]?js|[mc]ts|[jt]sx)$/.test(name))
+    .sort()
+    .map((name) => join(resolve(folder), name))
+    .filter((path) => !agents.has(path.replace(/\.\w+$/, ".ts")))
+    .map(
+      (path) => `${path}: is not loaded: expected an agent's file whose name ends in .ts (docs/agents.md)`,
+    );
+}
+
+/**
  * Imports the agents of a folder: the default export of each file, made by `defineAgent`, whose id is the file's name.
  *
  * @throws ConfigError that names the file and what was expected of it

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { ConfigError } from "../../shared/config/config-error.ts";
-import { agentFiles, loadAgents } from "../../shared/config/load-agents.ts";
+import { agentFiles, agentNotes, loadAgents } from "../../shared/config/load-agents.ts";
 
 const made: string[] = [];
 after(() => {
@@ -42,6 +42,22 @@ test("every file of the folder is an agent, wherever the folder lies", async () 
     ["a", "b"],
   );
   assert.deepEqual(agentFiles(folder), [join(folder, "a.ts"), join(folder, "b.ts")]);
+});
+
+test("a file that another language or another ending keeps from being an agent is told of", () => {
+  const other = ["b.js", "c.mjs", "d.cjs", "e.mts", "f.cts", "g.tsx", "h.jsx"];
+  const passed = ["a.js", "a.test.js", "b.d.mts", "i.json", "notes.md", "parts/j.js"];
+  const folder = folderWith({
+    "a.ts": agent("a"),
+    ...Object.fromEntries([...other, ...passed].map((name) => [name, ""])),
+  });
+  assert.deepEqual(
+    agentNotes(folder),
+    other.map(
+      (name) =>
+        `${join(folder, name)}: is not loaded: expected an agent's file whose name ends in .ts (docs/agents.md)`,
+    ),
+  );
 });
 
 const WRONG: readonly [name: string, files: Record<string, string>, complaint: RegExp][] = [

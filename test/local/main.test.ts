@@ -126,6 +126,7 @@ function slowAgent(): string[] {
      const task = skill({ name: "Wait", description: "Waits", input: z.string(), run: () => "waited" });
      export default defineAgent({ id: "slow", description: "Waits", skills: { task } });`,
   );
+  writeFileSync(join(folder, "other.js"), "");
   const config = join(folder, "agents.yaml");
   writeFileSync(config, "deployment: local\ndefaults: { acceptFrom: [adam-lobby] }\n");
   return ["--nats-port", "0", "--agents-dir", folder, "--config", config];
@@ -144,7 +145,7 @@ test("a signal that comes while the functions start stops it; without anybody fo
   assert.equal(await again.ended(), 1);
   assert.match(
     again.said(),
-    /\nnote: \/.*agents\.yaml:2: defaults\.acceptFrom: legacy; write (.*\n)+No first task: agent "slow" does not accept tasks from local-cli \(agents\.yaml/,
+    /\nnote: \/.*\/other\.js: is not loaded: .*\nnote: \/.*agents\.yaml:2: defaults\.acceptFrom: legacy; write (.*\n)+No first task: agent "slow" does not accept tasks from local-cli \(agents\.yaml/,
   );
 });
 
