@@ -9,7 +9,7 @@ import { askLine } from "./confirm.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { readFolder } from "./home.ts";
 import { whoMayAsk } from "./init/acceptance.ts";
-import { agentText, configText } from "./init/templates.ts";
+import { agentText, configText, editorText } from "./init/templates.ts";
 import { type Written, writeNew } from "./init/write.ts";
 import { type Output, processOutput } from "./output.ts";
 import { shellQuoted } from "./repeat.ts";
@@ -64,6 +64,8 @@ async function init(folder: string, given: Options): Promise<number> {
   const written = await writeNew(folder, [
     { path: `agents/${answers.agent}.ts`, text: agentText(answers) },
     { path: "agents.yaml", text: configText(answers) },
+    // In the clone all is found.
+    ...(isInClone(folder) ? [] : [{ path: "tsconfig.json", text: editorText(CLONE) }]),
   ]);
   for (const { path, isNew } of written) {
     out.record({ path, outcome: isNew ? "written" : "kept" });
@@ -71,6 +73,10 @@ async function init(folder: string, given: Options): Promise<number> {
   }
   for (const line of nextSteps(folder, answers, written)) out.line(line);
   return written.some(({ isNew }) => isNew) ? EXIT.ok : EXIT.failed;
+}
+
+function isInClone(folder: string): boolean {
+  return `${folder}/`.startsWith(`${CLONE}/`);
 }
 
 /** The deployment that a folder's `agents.yaml` names, if it has one: to that another agent is added. */

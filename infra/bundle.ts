@@ -148,6 +148,12 @@ function inAscii(literal: string): string {
   );
 }
 
+/**
+ * Stands for any tsconfig.json that lies around sources: one beside agents may be for editors, with paths, and Node.js does
+ * not read it when it loads them either. Imports are kept as written, as type stripping does (Node.js: TypeScript).
+ */
+const TSCONFIG = { compilerOptions: { verbatimModuleSyntax: true } };
+
 /** What else every bundle is made by, below the root: esbuild reads the first two, npm writes the last when it installs. */
 const OF_ALL = ["tsconfig.json", "package.json", "node_modules/.package-lock.json"];
 
@@ -161,6 +167,7 @@ async function makeBundle(options: BundleOptions & Bundle): Promise<Made> {
     outdir: nominal,
     // Agents may lie outside the repository and use what is installed in it.
     nodePaths: [join(root, "node_modules")],
+    tsconfigRaw: TSCONFIG,
     plugins: [sluiceModules(options, root), zodOfStarts(root)],
   });
   const packages = join(root, "node_modules", "/");

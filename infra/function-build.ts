@@ -25,7 +25,7 @@ const OUTPUT = {
 /** What of the options is a function's own; its entry is to come out as `index`. */
 export type FunctionBuild = Pick<
   BuildOptions,
-  "absWorkingDir" | "entryPoints" | "stdin" | "entryNames" | "nodePaths" | "plugins"
+  "absWorkingDir" | "entryPoints" | "stdin" | "entryNames" | "nodePaths" | "plugins" | "tsconfigRaw"
 > & { readonly outdir: string };
 
 /**

@@ -70,3 +70,29 @@ agents:
     displayName: ${scalar(agent)}
 `;
 }
+
+/**
+ * The text of what tells an editor where the packages of agents are that lie outside of the clone. When they are loaded and
+ * bundled nobody reads it.
+ */
+export function editorText(clone: string): string {
+  const packages = `${clone}/node_modules`;
+  const config = {
+    extends: `${clone}/tsconfig.json`,
+    compilerOptions: {
+      // As Node.js takes them, without a package.json that says so.
+      module: "esnext",
+      moduleResolution: "bundler",
+      typeRoots: [`${packages}/@types`],
+      paths: {
+        sluice: [`${clone}/shared/agents/index.ts`],
+        "sluice/testing": [`${clone}/testing/index.ts`],
+        // The very file that Sluice's own code has, or its schemas would be of another type.
+        zod: [`${packages}/zod/index.d.ts`],
+        "*": [`${packages}/*`],
+      },
+    },
+    include: ["agents"],
+  };
+  return `// For editors and type checks alone: where Sluice and its packages are.\n${JSON.stringify(config, null, 2)}\n`;
+}

@@ -36,7 +36,7 @@ test("what it writes is a deployment whose agent takes its first task", async (t
   assert.equal(code, 0, stderr);
   assert.match(
     stdout,
-    /^written {2}agents\/greeter\.ts\nwritten {2}agents\.yaml\n\nin the clone \(\/.*\):\nnpm start -- --config /,
+    /^written {2}agents\/greeter\.ts\nwritten {2}agents\.yaml\nwritten {2}tsconfig\.json\n\nin the clone \(\/.*\):\nnpm start -- --config /,
   );
   // Whoever has not started it yet is told the same: another start would be of another deployment.
   const start = /^npm start .*$/m.exec(stdout)?.[0] ?? assert.fail(stdout);
@@ -69,6 +69,7 @@ test("what is there stays as it is, and nothing to write is no success", async (
   assert.deepEqual(first.json(), [
     { path: "agents/hello.ts", outcome: "written" },
     { path: "agents.yaml", outcome: "kept" },
+    { path: "tsconfig.json", outcome: "written" },
   ]);
   assert.equal(first.code, 0);
   const agent = readFileSync(join(folder, "agents/hello.ts"), "utf8");
@@ -76,6 +77,24 @@ test("what is there stays as it is, and nothing to write is no success", async (
   assert.equal(second.code, 1);
   assert.equal(readFileSync(join(folder, "agents/hello.ts"), "utf8"), agent);
   assert.equal(readFileSync(join(folder, "agents.yaml"), "utf8"), config);
+});
+
+test("outside of the clone a type check finds Sluice and its packages, and in it there is no need", async () => {
+  const folder = newFolder();
+  await init(folder, "--yes");
+  writeFileSync(
+    join(folder, "agents/other.ts"),
+    `import { generateText } from "ai";
+     import { readFileSync } from "node:fs";
+     import { startTask } from "sluice/testing";
+     const wrong: string = [generateText, readFileSync, startTask].length;`,
+  );
+  const check = spawnSync(join(ROOT, "node_modules/.bin/tsc"), ["-p", folder], { encoding: "utf8" });
+  assert.match(check.stdout, /^\S*agents\/other\.ts\(4,12\): error TS2322: [^\n]*\n$/);
+  const inside = mkdtempSync(join(ROOT, ".cache/init-"));
+  folders.push(inside);
+  const { stdout } = await init(inside, "--yes");
+  assert.doesNotMatch(stdout, /tsconfig/);
 });
 
 test("beside an agents.yaml its deployment counts, nothing is asked, and another name is refused", async () => {

@@ -194,13 +194,16 @@ test("the inputs are our own files, and what npm notes of the packages", () => {
   );
 });
 
-test("packages of agents elsewhere, of which the repository's npm notes nothing, are inputs", async () => {
+test("packages of agents elsewhere, of which the repository's npm notes nothing, are inputs, whatever an editor takes for them", async () => {
   const folder = join(scratch, "elsewhere");
   const word = join(folder, "node_modules", "word", "index.js");
   mkdirSync(dirname(word), { recursive: true });
   writeFileSync(word, "export default 'hello';");
   const file = join(folder, "greeter.ts");
   writeFileSync(file, 'import word from "word";\nexport default word;');
+  writeFileSync(join(folder, "of-editor.ts"), "export default 1;");
+  const paths = { word: ["./of-editor.ts"] };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }));
   const { inputs } = await bundle("own-packages", [file], KEPT_BUNDLES);
   assert.ok(inputs.includes(word));
 });
