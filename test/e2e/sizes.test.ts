@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { getObject } from "../../shared/nats/index.ts";
+import { getObject, STREAMS } from "../../shared/nats/index.ts";
 import { type ArtifactRef, taskMessage } from "../../shared/wire/index.ts";
 import { SENDER, type Sluice, startSluice } from "../support/sluice.ts";
 import { until } from "../support/until.ts";
@@ -19,11 +19,8 @@ describe("large messages, results and artifacts", () => {
   before(async () => {
     sluice = await startSluice();
     const jsm = await jetstreamManager(sluice.peer.nc);
-    for (let tries = 0; ; tries++) {
-      if (await jsm.streams.info("A2A_TASKS").catch(() => undefined)) return;
-      assert.ok(tries < 300, "the bridge made no stream within 30 s");
-      await wait(100);
-    }
+    for (const { name } of STREAMS)
+      await until(`the bridge makes ${name}`, () => jsm.streams.info(name).catch(() => undefined));
   });
   after(() => sluice.stop());
 
