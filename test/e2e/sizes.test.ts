@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { getObject, STREAMS } from "../../shared/nats/index.ts";
 import { type ArtifactRef, taskMessage } from "../../shared/wire/index.ts";
