@@ -66,9 +66,7 @@ export async function checkStackAlarms(resources: readonly Resource[]): Promise<
           AlarmName: name = "",
           AlarmDescription: description = "",
           StateTransitionedTimestamp: since,
-        }) => ({
-          ...{ name, description, since },
-        }),
+        }) => ({ name, description, since }),
       );
     const gone = names.filter((name) => !alarms.some(({ AlarmName }) => AlarmName === name));
     return [
